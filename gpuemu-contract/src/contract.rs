@@ -1,0 +1,193 @@
+//! The whole file: project, validation defaults, operators, kernels, policies.
+
+use crate::{DType, Expression, Invariants, Op, Strategy, TestName, Tolerance};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A `gpuemu.toml`, read and checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contract {
+    /// The file it was read from, absolute.
+    pub path: PathBuf,
+    /// `[project]`.
+    pub project: Project,
+    /// `[validation]`.
+    pub validation: Validation,
+    /// `[[ops]]`, in the order of the file.
+    pub ops: Vec<Op>,
+    /// `[[kernels]]`, in the order of the file.
+    pub kernels: Vec<Kernel>,
+    /// `[policies]`.
+    pub policies: Policies,
+    /// `[ci]`.
+    pub ci: Ci,
+}
+
+impl Contract {
+    /// The folder of the file: relative paths in it start there.
+    pub fn root(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
+
+    /// The op of that name.
+    pub fn op(&self, name: &str) -> Option<&Op> {
+        self.ops.iter().find(|op| op.name == name)
+    }
+
+    /// Every test of the file, sorted by name.
+    pub fn tests(&self) -> Vec<TestName> {
+        let mut tests = Vec::new();
+        for op in &self.ops {
+            for &dtype in &op.dtypes {
+                for &strategy in &op.strategies {
+                    tests.push(TestName { op: op.name.clone(), dtype, strategy });
+                }
+            }
+        }
+        tests.sort_by_cached_key(TestName::to_string);
+        tests.dedup();
+        tests
+    }
+}
+
+/// `[project]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    /// Used in reports and baselines; "unnamed" by default.
+    pub name: String,
+    /// The project's own version.
+    pub version: Option<String>,
+    /// pytorch, jax or tensorflow.
+    pub framework: Option<String>,
+}
+
+/// `[validation]`: defaults for every op.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Validation {
+    /// Dtypes of the ops that name none.
+    pub dtypes: Vec<DType>,
+    /// Parent seed of every case; 42 by default, so that every run, machine and front has the same cases.
+    pub seed: u64,
+    /// Cases per op, dtype and strategy; 30 by default.
+    pub cases: u32,
+    /// Strategies of the ops that name none: boundary, adversarial and layout by default.
+    pub strategies: Vec<Strategy>,
+    /// NaN outputs must stand exactly where the mirror has them.
+    pub check_nan: bool,
+    /// Infinite outputs must stand exactly where the mirror has them.
+    pub check_inf: bool,
+    /// Explicit tolerances for ops that give none.
+    pub tolerances: BTreeMap<DType, Tolerance>,
+}
+
+/// A `[[kernels]]` entry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kernel {
+    /// Its name: an identifier, unique in the file.
+    pub name: String,
+    /// One-based line of its header.
+    pub line: usize,
+    /// The op whose schema and reference it has.
+    pub op: Option<String>,
+    /// Its own reference (the seed's form).
+    pub reference: Option<crate::Reference>,
+    /// The `.cu` or `.ptx` file, absolute.
+    pub source: Option<PathBuf>,
+    /// The entry point; the only one of the file by default.
+    pub entry: Option<String>,
+    /// Dtypes it handles.
+    pub dtypes: Vec<DType>,
+    /// How it is launched.
+    pub launch: Option<Launch>,
+    /// Targets whose artifacts are tested.
+    pub targets: Vec<String>,
+    /// `[kernels.artifact_checks]`.
+    pub artifact_checks: ArtifactChecks,
+    /// Explicit tolerances.
+    pub tolerances: BTreeMap<DType, Tolerance>,
+    /// What must hold of every output.
+    pub invariants: Invariants,
+}
+
+/// `[kernels.launch]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Launch {
+    /// Blocks along x, y, z (one to three entries).
+    pub grid: Vec<Expression>,
+    /// Threads along x, y, z (one to three entries).
+    pub block: Vec<Expression>,
+    /// Bytes of dynamic shared memory.
+    pub shared: Expression,
+    /// Arguments in order.
+    pub args: Vec<Argument>,
+}
+
+/// One argument of a launch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Argument {
+    /// A tensor's address.
+    Tensor(String),
+    /// An integer.
+    Integer(Expression),
+    /// A typed literal such as `f32:0.5`: PTX type, then the number or a parameter's name.
+    Typed(String, String),
+}
+
+/// `[kernels.artifact_checks]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArtifactChecks {
+    /// Registers a thread may use; 64 by default.
+    pub max_registers: u32,
+    /// Spill instructions allowed; 0 by default.
+    pub max_spills: u32,
+    /// Bytes of local memory allowed; 0 by default.
+    pub max_local_memory: u64,
+    /// Substrings of instruction names that must occur.
+    pub required_patterns: Vec<String>,
+    /// Substrings of instruction names that must not occur.
+    pub forbidden_patterns: Vec<String>,
+}
+
+impl Default for ArtifactChecks {
+    fn default() -> Self {
+        ArtifactChecks {
+            max_registers: 64,
+            max_spills: 0,
+            max_local_memory: 0,
+            required_patterns: Vec::new(),
+            forbidden_patterns: Vec::new(),
+        }
+    }
+}
+
+/// `[policies]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policies {
+    /// A metric or an accuracy that got worse fails.
+    pub fail_on_regression: bool,
+    /// Relative change that is worth a warning.
+    pub warn_threshold: f64,
+}
+
+impl Default for Policies {
+    fn default() -> Self {
+        Policies { fail_on_regression: true, warn_threshold: 0.1 }
+    }
+}
+
+/// `[ci]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ci {
+    /// Dtypes the quick profile runs.
+    pub quick_dtypes: Vec<DType>,
+    /// Seconds the thorough profile may take.
+    pub thorough_timeout: u64,
+    /// Default number of threads.
+    pub parallel_jobs: u32,
+}
+
+impl Default for Ci {
+    fn default() -> Self {
+        Ci { quick_dtypes: vec![DType::Float32], thorough_timeout: 3600, parallel_jobs: 4 }
+    }
+}

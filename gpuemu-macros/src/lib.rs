@@ -1,0 +1,1 @@
+//! `#[op]`, `tests!` and `main!` of gpuemu-harness.

@@ -1,0 +1,1 @@
+//! What the workspace-level suites share.
