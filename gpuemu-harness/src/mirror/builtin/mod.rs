@@ -1,0 +1,1 @@
+//! Built-in references, one operator or family a file.
