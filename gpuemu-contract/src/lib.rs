@@ -3,12 +3,14 @@
 //! Every front (the Rust harness, its macros, the Python plugin) reads the file through [`Contract`], so that all of
 //! them list the same tests under the same names.
 
+pub mod builtin;
 pub mod contract;
 pub mod dtype;
 pub mod expression;
 pub mod names;
 pub mod operator;
 
+pub use builtin::{Builtin, ParamDefault, Parameter, Role, RoleKind};
 pub use contract::{Argument, ArtifactChecks, Ci, Contract, Kernel, Launch, Policies, Project, Validation};
 pub use dtype::{Compute, DType};
 pub use expression::{Bindings, Condition, Expression, ExpressionError};
