@@ -119,7 +119,9 @@ impl Sizes {
             return Err(arguments.shape_error(1, &format!("heads that divide the {heads} of the queries")));
         }
         let value_depth = match arguments.input(2).shape[..] {
-            [own_batch, own_groups, own_keys, value_depth] if [own_batch, own_groups, own_keys] == [batch, groups, keys] => {
+            [own_batch, own_groups, own_keys, value_depth]
+                if [own_batch, own_groups, own_keys] == [batch, groups, keys] =>
+            {
                 value_depth
             }
             _ => return Err(arguments.shape_error(2, &format!("shape [{batch}, {groups}, {keys}, E]"))),

@@ -46,11 +46,8 @@ struct Sizes {
 
 impl Sizes {
     fn new(arguments: &Arguments<'_>) -> Result<Sizes> {
-        let [stride, dilation, groups] = [
-            arguments.count("stride", 1)?,
-            arguments.count("dilation", 1)?,
-            arguments.count("groups", 1)?,
-        ];
+        let [stride, dilation, groups] =
+            [arguments.count("stride", 1)?, arguments.count("dilation", 1)?, arguments.count("groups", 1)?];
         let padding = arguments.count("padding", 0)?;
         let [batch, channels, height, width] = arguments.input(0).shape[..] else {
             return Err(arguments.shape_error(0, "shape [N, C, H, W]"));

@@ -49,7 +49,13 @@ pub fn cross_entropy<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
     let total = match (counted.is_empty(), arguments.edges().empty) {
         (true, EmptyPolicy::Zero) => R::ZERO,
         (true, EmptyPolicy::Nan) => R::NAN,
-        (true, _) => if mean { R::NAN } else { R::ZERO },
+        (true, _) => {
+            if mean {
+                R::NAN
+            } else {
+                R::ZERO
+            }
+        }
         (false, _) if mean => R::sum(&counted) / R::from_f64(counted.len() as f64),
         (false, _) => R::sum(&counted),
     };

@@ -115,9 +115,8 @@ mod tests {
                     let out = multiply(0.0, &a, &b, [m, k, n]);
                     for i in 0..m {
                         for j in 0..n {
-                            let right: f64 = (0..k)
-                                .map(|s| (i as f64 + 1.0 - 2.0 * s as f64) * (j as f64 - s as f64))
-                                .sum();
+                            let right: f64 =
+                                (0..k).map(|s| (i as f64 + 1.0 - 2.0 * s as f64) * (j as f64 - s as f64)).sum();
                             assert_eq!(out[i * n + j], right, "{m}x{k}x{n} at [{i}, {j}]");
                         }
                     }

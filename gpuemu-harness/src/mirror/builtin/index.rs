@@ -1,7 +1,7 @@
 //! Reading and adding by index: embedding, gather and scatter_add.
 
 use super::arguments::{Arguments, reals};
-use super::operands::{coordinates, integer_answer, indices, picked, place, propagates_nan};
+use super::operands::{coordinates, indices, integer_answer, picked, place, propagates_nan};
 use crate::error::Result;
 use crate::mirror::real::Real;
 use crate::tensor::{Array, Values};
@@ -49,7 +49,9 @@ pub fn scatter_add<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
     propagates_nan(arguments)?;
     let (base, index, src) = (arguments.input(0), arguments.input(1), arguments.input(2));
     if src.shape.len() != index.shape.len() || index.shape.iter().zip(&src.shape).any(|(own, most)| own > most) {
-        return Err(arguments.shape_error(2, &format!("at least the shape {:?} of {}", index.shape, arguments.input_name(1))));
+        return Err(
+            arguments.shape_error(2, &format!("at least the shape {:?} of {}", index.shape, arguments.input_name(1)))
+        );
     }
     let places = places_along_axis(arguments, 0, 1)?;
     let sources: Vec<usize> =

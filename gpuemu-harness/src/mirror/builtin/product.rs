@@ -62,7 +62,8 @@ impl Plan {
         let mut leading = [Vec::new(), Vec::new()];
         let mut matrices = [[0, 0]; 2];
         for role in 0..2 {
-            let (batch, matrix) = arguments.input(role).shape.split_last_chunk::<2>().expect("checked to have two axes");
+            let (batch, matrix) =
+                arguments.input(role).shape.split_last_chunk::<2>().expect("checked to have two axes");
             leading[role] = batch.to_vec();
             matrices[role] = if transpose[role] { [matrix[1], matrix[0]] } else { *matrix };
         }
@@ -84,7 +85,9 @@ impl Plan {
             batch.push(match (size(&leading[0]), size(&leading[1])) {
                 (left, right) if left == right || right == 1 => left,
                 (1, right) => right,
-                _ => return Err(arguments.shape_error(1, &format!("leading axes that broadcast with {:?}", leading[0]))),
+                _ => {
+                    return Err(arguments.shape_error(1, &format!("leading axes that broadcast with {:?}", leading[0])));
+                }
             });
         }
         Ok(Plan { sizes: [m, k, n], transpose, batch, leading })
