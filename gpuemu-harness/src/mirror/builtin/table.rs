@@ -1,7 +1,7 @@
 //! The table of built-in references: a name, how it is computed, what it pools along.
 
 use super::arguments::Arguments;
-use super::normalize;
+use super::{attention, convolution, cross_entropy, index, normalize, product, rope};
 use crate::error::{Error, Result};
 use crate::mirror::{Mirror, Question};
 use crate::tensor::Array;
@@ -76,6 +76,17 @@ macro_rules! operators {
 
 operators! {
     "softmax" => normalize::softmax, pools normalize::pools_axis;
+
+    "matmul" => product::matmul;
+    "batched_matmul" => product::batched_matmul;
+    "linear" => product::linear;
+    "attention" => attention::attention;
+    "cross_entropy" => cross_entropy::cross_entropy;
+    "rope" => rope::rope;
+    "embedding" => index::embedding;
+    "gather" => index::gather;
+    "scatter_add" => index::scatter_add;
+    "conv2d" => convolution::conv2d;
 }
 
 #[cfg(test)]
