@@ -1,5 +1,7 @@
 //! Subjects: whatever computes the output under test.
 
+pub mod script;
+
 use crate::tensor::Tensor;
 use gpuemu_contract::{DType, ParamValue};
 use std::fmt;
