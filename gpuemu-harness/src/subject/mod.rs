@@ -1,5 +1,8 @@
 //! Subjects: whatever computes the output under test.
 
+pub mod arguments;
+pub mod function;
+
 use crate::tensor::Tensor;
 use gpuemu_contract::{DType, ParamValue};
 use std::fmt;
