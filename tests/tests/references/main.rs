@@ -3,7 +3,9 @@
 //! Python runs once, over the tables of cases in the modules beside this one. It needs NumPy; the interpreter is
 //! `GPUEMU_PYTHON`, else `python3`.
 
+mod index;
 mod normalize;
+mod product;
 
 use gpuemu_contract::{Builtin, Compute, DType, EdgePolicy, ParamValue};
 use gpuemu_harness::mirror::{Mirror, Question, builtin};
@@ -100,7 +102,7 @@ impl From<&str> for Param {
 
 /// Every table. Add a module's here.
 fn cases() -> Vec<Case> {
-    [normalize::cases()].into_iter().flatten().collect()
+    [normalize::cases(), product::cases(), index::cases()].into_iter().flatten().collect()
 }
 
 /// Reads one JSON list of cases, answers one JSON list: per case the answer, or the error as text. Floats travel as
