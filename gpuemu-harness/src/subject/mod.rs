@@ -1,0 +1,53 @@
+//! Subjects: whatever computes the output under test.
+
+pub mod script;
+pub mod arguments;
+pub mod function;
+
+use crate::tensor::Tensor;
+use gpuemu_contract::{DType, ParamValue};
+use std::fmt;
+
+/// What a subject is given, and where it leaves its answers.
+#[derive(Debug)]
+pub struct Call<'a> {
+    /// The dtype of the test.
+    pub dtype: DType,
+    /// The inputs in the order of the schema, with their layouts. `inout` tensors are answers too; all others must keep
+    /// their bytes.
+    pub inputs: &'a mut [(String, Tensor)],
+    /// The outputs in the order of the schema. Where the shape is declared, a poisoned tensor to write into (a subject
+    /// may replace it by one of its own); `None` where only the subject knows the shape.
+    pub outputs: &'a mut [(String, Option<Tensor>)],
+    /// The case's parameters.
+    pub params: &'a [(String, ParamValue)],
+}
+
+/// Something that computes the output under test.
+pub trait Subject: Send + Sync {
+    /// Computes the outputs of one case.
+    fn run(&self, call: &mut Call<'_>) -> Result<(), SubjectError>;
+
+    /// Whether it has an implementation for this dtype.
+    fn supports(&self, dtype: DType) -> bool;
+
+    /// What it is, in a few words for messages: `function softmax`, `script scripts/softmax_op.py`.
+    fn describe(&self) -> String;
+}
+
+/// A subject that could not answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubjectError {
+    /// A short stable word for the kind: `panicked`, `exited`, `timed out`, `garbage`, ...
+    pub kind: &'static str,
+    /// What happened, fit to follow "failed: "; may have several lines.
+    pub message: String,
+}
+
+impl fmt::Display for SubjectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for SubjectError {}
