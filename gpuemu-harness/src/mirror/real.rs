@@ -1,5 +1,6 @@
 //! Arithmetic in each working precision: what a built-in reference is generic over.
 
+use super::vector_math;
 use half::{bf16, f16};
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -138,6 +139,9 @@ impl Real for f64 {
     fn into_f64s(values: Vec<Self>) -> Vec<f64> {
         values
     }
+    fn exp_each(values: &mut [Self]) {
+        vector_math::exp_f64(values);
+    }
     fn sum(values: &[Self]) -> Self {
         pairwise_sum(values)
     }
@@ -204,6 +208,10 @@ impl Real for f32 {
     #[inline]
     fn abs(self) -> Self {
         f32::abs(self)
+    }
+
+    fn exp_each(values: &mut [Self]) {
+        vector_math::exp_f32(values);
     }
 }
 
