@@ -176,7 +176,7 @@ fn tensor(value: &Value) -> Result<Tensor, String> {
         .map(|size| {
             size.as_u64()
                 .and_then(|size| usize::try_from(size).ok())
-                .ok_or_else(|| format!("a shape with {}, which is no size", excerpt(size.to_string().as_bytes())))
+                .ok_or_else(|| format!("a shape with {size:.40}, which is no size"))
         })
         .collect::<Result<Vec<usize>, String>>()?;
     let Some(name) = dtype.as_str() else {

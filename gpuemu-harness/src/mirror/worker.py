@@ -6,13 +6,16 @@ stand in the body, each at a multiple of 8 bytes. User code may print: what it s
 error here, and its standard input is empty.
 """
 
+import sys
+
+sys.path[:] = [entry for entry in sys.path if entry]  # The project's modules must not stand in for those below.
+
 import faulthandler
 import importlib
 import inspect
 import json
 import os
 import struct
-import sys
 import traceback
 
 PROTOCOL = 1
@@ -190,7 +193,6 @@ def explain(error, request):
 def main():
     pipe = Pipe()
     faulthandler.enable()
-    sys.path[0] = sys.argv[1]
     sys.stdout.reconfigure(line_buffering=True)
     hello = {"protocol": PROTOCOL, "python": "%d.%d.%d" % sys.version_info[:3], "numpy": None}
     try:
@@ -201,6 +203,7 @@ def main():
     except Exception as error:
         hello["reason"] = str(error).strip().split("\n")[0]
     pipe.send(hello)
+    sys.path.insert(0, sys.argv[1])
     while True:
         frame = pipe.receive()
         if frame is None:
