@@ -1,8 +1,11 @@
 //! Cases, mirror, validation, shrinking and reports: gpuemu's test harness for Rust.
 
 pub mod case;
+pub mod environment;
 pub mod error;
 pub mod mirror;
+pub mod process;
+pub mod python;
 pub mod origin;
 pub mod subject;
 pub mod tensor;

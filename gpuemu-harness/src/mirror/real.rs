@@ -1,6 +1,7 @@
 //! Arithmetic in each working precision: what a built-in reference is generic over.
 
 use half::{bf16, f16};
+use std::borrow::Cow;
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
@@ -57,6 +58,35 @@ pub trait Real:
     fn is_nan(self) -> bool {
         self.partial_cmp(&self).is_none()
     }
+
+    /// [`Real::from_f64`] of each.
+    fn from_f64s(values: &[f64]) -> Cow<'_, [Self]> {
+        values.iter().map(|&value| Self::from_f64(value)).collect()
+    }
+    /// [`Real::to_f64`] of each.
+    fn into_f64s(values: Vec<Self>) -> Vec<f64> {
+        values.into_iter().map(Self::to_f64).collect()
+    }
+    /// [`Real::exp`] of each, in place.
+    fn exp_each(values: &mut [Self]) {
+        for value in values {
+            *value = value.exp();
+        }
+    }
+    /// The sum: one after the other, as the plainest kernel adds (float64: pairwise, so that the error stays below a
+    /// few units in the last place of the sum of magnitudes, whatever the length).
+    fn sum(values: &[Self]) -> Self {
+        values.iter().fold(Self::ZERO, |sum, &value| sum + value)
+    }
+    /// The largest value; NaN when there is one, -inf when there is no value.
+    fn max(values: &[Self]) -> Self {
+        let (mut max, mut nan) = (-Self::INFINITY, false);
+        for &value in values {
+            nan |= value.is_nan();
+            max = if value > max { value } else { max };
+        }
+        if nan { Self::NAN } else { max }
+    }
 }
 
 impl Real for f64 {
@@ -101,6 +131,36 @@ impl Real for f64 {
     fn abs(self) -> Self {
         f64::abs(self)
     }
+
+    fn from_f64s(values: &[f64]) -> Cow<'_, [Self]> {
+        Cow::Borrowed(values)
+    }
+    fn into_f64s(values: Vec<Self>) -> Vec<f64> {
+        values
+    }
+    fn sum(values: &[Self]) -> Self {
+        pairwise_sum(values)
+    }
+}
+
+/// Sums halves apart down to blocks of 128, those in eight partial sums.
+fn pairwise_sum(values: &[f64]) -> f64 {
+    if values.len() > 128 {
+        let (low, high) = values.split_at((values.len() / 2).next_multiple_of(8));
+        return pairwise_sum(low) + pairwise_sum(high);
+    }
+    let mut partial = [0.0; 8];
+    let eights = values.chunks_exact(8);
+    for (place, value) in eights.remainder().iter().enumerate() {
+        partial[place] = *value;
+    }
+    for eight in eights {
+        for (sum, value) in partial.iter_mut().zip(eight) {
+            *sum += value;
+        }
+    }
+    let [a, b, c, d, e, f, g, h] = partial;
+    ((a + e) + (b + f)) + ((c + g) + (d + h))
 }
 
 impl Real for f32 {

@@ -1,5 +1,6 @@
 //! Subjects: whatever computes the output under test.
 
+pub mod script;
 pub mod arguments;
 pub mod function;
 
