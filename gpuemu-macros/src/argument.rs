@@ -246,7 +246,7 @@ fn served_dtype(
         (TensorDType::Fixed(dtype), ElementType::Known(known)) if dtype == known => Ok(None),
         (TensorDType::Fixed(dtype), _) => Err(Error::new_spanned(
             element,
-            format!("{role} and always {dtype}: its element type is {}", rust_name(dtype)),
+            format!("{role} and always {dtype}: write its element type as {}", rust_name(dtype)),
         )),
         (TensorDType::Same, ElementType::Known(dtype)) if op.dtypes.contains(&dtype) => Ok(Some((dtype, span()))),
         (TensorDType::Same, ElementType::Known(dtype)) => {

@@ -7,19 +7,19 @@ use quote::{format_ident, quote};
 use std::collections::BTreeMap;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Error, Ident, Token};
+use syn::{Error, Ident, Result, Token};
 
 /// Crates named by the user, whose bindings are linked in beside those of the package's library.
 struct Crates(Vec<Ident>);
 
 impl Parse for Crates {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Crates> {
+    fn parse(input: ParseStream<'_>) -> Result<Crates> {
         Ok(Crates(Punctuated::<Ident, Token![,]>::parse_terminated(input)?.into_iter().collect()))
     }
 }
 
 impl Crates {
-    fn read(input: TokenStream) -> syn::Result<Crates> {
+    fn read(input: TokenStream) -> Result<Crates> {
         syn::parse2(input)
             .map_err(|error| Error::new(error.span(), "expected the names of crates that hold bindings, or nothing"))
     }
@@ -33,20 +33,18 @@ impl Crates {
     }
 }
 
-type Load = fn() -> Result<Project, String>;
+type Load = fn() -> std::result::Result<Project, String>;
 
-fn expand(input: TokenStream, load: Load, door: impl FnOnce(&Project) -> TokenStream) -> TokenStream {
-    let expanded = Crates::read(input).and_then(|crates| {
-        let project = load().map_err(|message| Error::new(Span::call_site(), message))?;
-        let (linked, tracked, door) = (crates.linked(&project), project.tracked(), door(&project));
-        Ok(quote!(#linked #tracked #door))
-    });
-    expanded.unwrap_or_else(|error| error.to_compile_error())
+fn expand(input: TokenStream, load: Load, door: impl FnOnce(&Project) -> TokenStream) -> Result<TokenStream> {
+    let crates = Crates::read(input)?;
+    let project = load().map_err(|message| Error::new(Span::call_site(), message))?;
+    let (linked, tracked, door) = (crates.linked(&project), project.tracked(), door(&project));
+    Ok(quote!(#linked #tracked #door))
 }
 
 /// One `#[test]` a test, in modules named as the test's name says.
 pub fn tests(input: TokenStream, load: Load) -> TokenStream {
-    expand(input, load, |project| {
+    let expanded = expand(input, load, |project| {
         let mut ops: BTreeMap<String, BTreeMap<&str, Vec<TestName>>> = BTreeMap::new();
         for op in &project.contract.ops {
             ops.entry(op.name.clone()).or_default();
@@ -59,7 +57,7 @@ pub fn tests(input: TokenStream, load: Load) -> TokenStream {
             quote! {
                 #[test]
                 fn #function() {
-                    ::gpuemu_harness::runner::run_named(#name, #origin)
+                    ::gpuemu_harness::expansion::run_test(#name, #origin)
                 }
             }
         };
@@ -79,17 +77,23 @@ pub fn tests(input: TokenStream, load: Load) -> TokenStream {
             }
         });
         quote!(#(#modules)*)
-    })
+    });
+    expanded.unwrap_or_else(|error| error.to_compile_error())
 }
 
 /// The `main` of a test target with `harness = false`.
 pub fn main(input: TokenStream, load: Load) -> TokenStream {
-    expand(input, load, |project| {
+    let expanded = expand(input, load, |project| {
         let origin = project.origin();
         quote! {
             fn main() -> ::std::process::ExitCode {
-                ::gpuemu_harness::runner::main(#origin)
+                ::gpuemu_harness::expansion::run_main(#origin)
             }
         }
+    });
+    expanded.unwrap_or_else(|error| {
+        // A main that is missing would be an error of its own, and say less.
+        let error = error.to_compile_error();
+        quote!(#error fn main() {})
     })
 }

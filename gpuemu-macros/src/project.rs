@@ -21,10 +21,8 @@ impl Project {
     pub fn of_package() -> Result<Project, String> {
         let folder = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
         let folder = folder.ok_or("CARGO_MANIFEST_DIR is not set: gpuemu's macros work in packages built by cargo")?;
-        let path = match env::var_os("GPUEMU_CONFIG") {
-            Some(named) => named_file(&folder, Path::new(&named))?,
-            None => Contract::find(&folder).map_err(|errors| errors.to_string())?,
-        };
+        let named = env::var_os("GPUEMU_CONFIG").filter(|named| !named.is_empty());
+        let path = contract_of(&folder, named.as_deref().map(Path::new))?;
         let contract = Contract::load(&path).map_err(|errors| errors.to_string())?;
         let library = library_name(&folder).filter(|name| env::var("CARGO_CRATE_NAME").as_ref() != Ok(name));
         Ok(Project { contract, folder, library })
@@ -58,6 +56,14 @@ impl Project {
     pub fn origin(&self) -> TokenStream {
         let (folder, contract) = (self.folder.to_string_lossy(), self.contract.path.to_string_lossy());
         quote!(&::gpuemu_harness::Origin { package: #folder, contract: #contract })
+    }
+}
+
+/// The contract of the package in a folder, or the one that is named.
+fn contract_of(folder: &Path, named: Option<&Path>) -> Result<PathBuf, String> {
+    match named {
+        Some(named) => named_file(folder, named),
+        None => Contract::find(folder).map_err(|errors| errors.to_string()),
     }
 }
 
@@ -102,6 +108,28 @@ fn library_of(manifest: &str, package: &str, has_lib_rs: bool) -> Option<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_missing_contract_says_where_it_was_looked_for() {
+        let folder = Path::new("/no-such-folder/kernels");
+        let message = contract_of(folder, None).unwrap_err();
+        assert!(
+            message.starts_with("/no-such-folder/kernels: no gpuemu.toml here or in any folder above"),
+            "{message}"
+        );
+        let message = contract_of(folder, Some(Path::new("other.toml"))).unwrap_err();
+        assert_eq!(
+            message,
+            "GPUEMU_CONFIG names other.toml, but there is no such file in /no-such-folder/kernels or in any folder above it"
+        );
+    }
+
+    #[test]
+    fn a_relative_name_is_looked_for_upwards() {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let found = contract_of(&package.join("src"), Some(Path::new("gpuemu.toml"))).unwrap();
+        assert_eq!(found, package.join("gpuemu.toml"));
+    }
 
     #[test]
     fn library_names() {
