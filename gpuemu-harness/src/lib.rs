@@ -1,9 +1,13 @@
 //! Cases, mirror, validation, shrinking and reports: gpuemu's test harness for Rust.
 
 pub mod case;
+pub mod environment;
 pub mod error;
 pub mod mirror;
+pub mod report;
+pub mod runner;
 pub mod subject;
+pub mod suite;
 pub mod tensor;
 pub mod validate;
 
