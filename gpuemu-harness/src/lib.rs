@@ -7,7 +7,10 @@ pub mod mirror;
 pub mod process;
 pub mod python;
 pub mod origin;
+pub mod report;
+pub mod runner;
 pub mod subject;
+pub mod suite;
 pub mod tensor;
 pub mod validate;
 

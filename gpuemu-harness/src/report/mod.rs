@@ -1,5 +1,4 @@
 //! Reports: what a person, a CI system and the next run need to know.
 
-pub mod failure;
-pub mod regressions;
+pub mod junit;
 pub mod results;
