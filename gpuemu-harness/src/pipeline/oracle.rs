@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use crate::case::rng::{self, XorShift128Plus};
-use crate::case::{Case, build::Generate};
+use crate::case::{Case, Generate};
 use crate::error::{Error, Result};
 use crate::mirror::{Mirror, Question};
 use crate::tensor::{Array, Tensor, Values};

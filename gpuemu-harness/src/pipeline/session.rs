@@ -3,16 +3,23 @@
 use crate::calibrate::Envelopes;
 use crate::environment::{Environment, Profile};
 use crate::error::{Error, Result};
+use crate::case::{Generate, Request, spec::Spec};
+use crate::mirror::script::Script;
+use crate::mirror::worker::Workers;
 use crate::mirror::{self, Mirror};
+use crate::process;
+use crate::python::Python;
+use crate::subject::Subject;
 use crate::subject::function::Function;
-use crate::subject::script::Script;
-use crate::subject::{Call, Subject, SubjectError};
+use crate::subject::script::ScriptSubject;
+use crate::tensor::Array;
 use gpuemu_contract::{Contract, DType, Op, Strategy, TestName};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+/// Made once, by whichever thread asks first; the others wait for it.
 type Slot<T> = Arc<OnceLock<Result<Arc<T>>>>;
 
 /// Everything the tests of one run share.
@@ -20,6 +27,7 @@ pub struct Session {
     contract: Contract,
     environment: Environment,
     envelopes: Envelopes,
+    workers: Arc<Workers>,
     mirrors: Mutex<HashMap<String, Slot<dyn Mirror>>>,
     subjects: Mutex<HashMap<String, Slot<dyn Subject>>>,
     started: Instant,
@@ -52,10 +60,13 @@ impl Session {
             }
         }
         let envelopes = Envelopes::load(contract.root())?;
+        let python = Python::new(environment.python.as_deref());
+        let workers = Arc::new(Workers::new(contract.root(), python, process::TIMEOUT));
         Ok(Session {
             contract,
             environment,
             envelopes,
+            workers,
             mirrors: Mutex::default(),
             subjects: Mutex::default(),
             started: Instant::now(),
@@ -85,6 +96,20 @@ impl Session {
     /// Calibrated envelopes.
     pub fn envelopes(&self) -> &Envelopes {
         &self.envelopes
+    }
+
+    /// What fills inputs that have a generator of their own.
+    pub fn generator(&self) -> &dyn Generate {
+        self
+    }
+
+    /// The command that runs one case in its test.
+    pub fn replay(&self, spec: &Spec) -> String {
+        let target = match &self.environment.target {
+            Some(target) => format!("--test {target} "),
+            None => String::new(),
+        };
+        format!("GPUEMU_CASE='{spec}' cargo test {target}-- --exact {}", spec.test)
     }
 
     /// The op of a test.
@@ -124,7 +149,7 @@ impl Session {
     /// The op's mirror; made on first use.
     pub fn mirror(&self, op: &Op) -> Result<Arc<dyn Mirror>> {
         let slot = slot(&self.mirrors, &op.name);
-        slot.get_or_init(|| mirror::open::open(op, self.contract.root(), &self.environment).map(Arc::from)).clone()
+        slot.get_or_init(|| mirror::open(op, &self.workers).map(Arc::from)).clone()
     }
 
     /// The op's subject: its bound functions, else its `op_script`.
@@ -142,7 +167,9 @@ impl Session {
             return Ok(Arc::new(function));
         }
         if let Some(script) = &op.op_script {
-            return Ok(Arc::new(Script::new(op, script, self.contract.root(), &self.environment)));
+            let script = Script::new(script, self.workers.root(), self.workers.python().clone());
+            let inout = op.schema.inputs.iter().filter(|input| input.inout).map(|input| input.name.clone());
+            return Ok(Arc::new(ScriptSubject::new(script, inout.collect())));
         }
         Err(Error::Config(format!(
             "nothing computes op `{0}` ({1}:{2}): bind a function with #[gpuemu_harness::op(\"{0}\")] in this test \
@@ -158,6 +185,13 @@ impl Session {
         let slot: Slot<dyn Subject> = Arc::default();
         let _ = slot.set(Ok(subject));
         self.subjects.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(op.to_owned(), slot);
+    }
+}
+
+impl Generate for Session {
+    fn generate(&self, request: &Request<'_>) -> Result<Array> {
+        let Request { target, seed, dtype, shape, dims, params } = *request;
+        self.workers.generate(target, seed, shape, dtype, dims, params)
     }
 }
 
