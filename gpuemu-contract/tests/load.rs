@@ -5,6 +5,9 @@ use std::path::Path;
 fn a() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/seed");
     for f in ["gpuemu.toml", "own.toml"] {
-        match Contract::load(&folder.join(f)) { Ok(c) => println!("{c:#?}"), Err(e) => panic!("{e}") }
+        match Contract::load(&folder.join(f)) {
+            Ok(c) => println!("{c:#?}"),
+            Err(e) => panic!("{e}"),
+        }
     }
 }

@@ -71,7 +71,8 @@ fn names_bound(schema: &Schema, bindings: &Bindings) -> bool {
 
 /// The sizes a dimension may take, those around its tile included.
 fn sizes(dimension: &Dimension) -> Vec<i64> {
-    let around = |tile: u64| [1, tile.saturating_sub(1), tile, tile.saturating_add(1), tile.saturating_mul(2).saturating_add(1)];
+    let around =
+        |tile: u64| [1, tile.saturating_sub(1), tile, tile.saturating_add(1), tile.saturating_mul(2).saturating_add(1)];
     let mut sizes = dimension.candidates.clone();
     sizes.extend(dimension.tile.into_iter().flat_map(around).filter(|size| *size >= dimension.min));
     if dimension.min == 0 {
