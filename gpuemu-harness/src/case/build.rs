@@ -5,13 +5,12 @@ use super::layout::{filled_shape, lay_out};
 use super::rng::derive;
 use super::shape::{bindings, has_any_rank, shape_of};
 use super::spec::{Edit, InputSpec, Kind, LayoutKind, Spec};
-use super::spec_parser::nearest;
 use super::values::{Fill, edited, fill};
 use super::{Case, Generate, Request};
 use crate::error::{Error, Result};
-use crate::tensor::{Element, Tensor};
+use crate::tensor::Tensor;
 use crate::with_element;
-use gpuemu_contract::{EmptyPolicy, Op, TensorDecl};
+use gpuemu_contract::{EmptyPolicy, Op, TensorDecl, nearest};
 
 /// The case that a spec names. A regression file beside the spec is not read here.
 ///
@@ -104,9 +103,7 @@ fn apply(edit: &Edit, tensor: &mut Tensor) -> Result<()> {
     let shape = tensor.shape();
     let inside = edit.index.len() == shape.len() && edit.index.iter().zip(shape).all(|(&i, &size)| i < size as u64);
     if !inside {
-        return Err(Error::InvalidRequest(format!(
-            "edit `{edit}` is outside of its tensor, whose shape is {shape:?}"
-        )));
+        return Err(Error::InvalidRequest(format!("edit `{edit}` is outside of its tensor, whose shape is {shape:?}")));
     }
     let index: Vec<usize> = edit.index.iter().map(|&i| i as usize).collect();
     let at = tensor.layout().position(&index);
@@ -156,9 +153,7 @@ pub fn check(op: &Op, spec: &Spec) -> Result<()> {
         if let Some(domain) = decl.domain.as_ref().filter(|_| decl.generate.is_none()) {
             let dtype = decl.dtype.resolve(spec.test.dtype);
             let limits = Limits::of(domain, &bindings).map_err(|error| located(error, &decl.name))?;
-            limits
-                .admit(dtype, &shape)
-                .map_err(|message| located(Error::InvalidRequest(message), &decl.name))?;
+            limits.admit(dtype, &shape).map_err(|message| located(Error::InvalidRequest(message), &decl.name))?;
         }
     }
     Ok(())

@@ -191,7 +191,8 @@ mod tests {
     fn poison_is_nan_or_extreme() {
         for dtype in DType::ALL {
             let dense = Tensor::zeros(dtype, Layout::contiguous(&[1]));
-            let gap = lay_out(dense, LayoutKind::Offset, &[1], false).with_layout(Layout::contiguous(&[1])).to_array().at(0);
+            let gap =
+                lay_out(dense, LayoutKind::Offset, &[1], false).with_layout(Layout::contiguous(&[1])).to_array().at(0);
             match dtype.integer_range() {
                 None => assert!(gap.is_nan(), "{dtype}"),
                 Some((low, high)) => assert!(gap == low as f64 || gap == high as f64, "{dtype}: {gap}"),

@@ -5,10 +5,11 @@ pub mod domain;
 pub mod kind;
 pub mod layout;
 pub mod rng;
+mod schedule;
 pub mod shape;
 pub mod spec;
 mod spec_parser;
-// pub mod strategy;
+pub mod strategy;
 pub mod values;
 
 use crate::error::Result;

@@ -32,7 +32,10 @@ pub fn shape_of(
         OutputShape::Declared(Shape::Fixed(axes)) => (&[][..], axes),
         OutputShape::Declared(Shape::AnyRank(axes)) => {
             let leading = any_rank.ok_or_else(|| {
-                Error::InvalidRequest(format!("tensor `{}` has the dims `...`: the spec must say `...=2x3`", tensor.name))
+                Error::InvalidRequest(format!(
+                    "tensor `{}` has the dims `...`: the spec must say `...=2x3`",
+                    tensor.name
+                ))
             })?;
             (leading, axes)
         }

@@ -2,7 +2,7 @@
 
 use super::spec::{Distribution, Edit, InputSpec, Kind, LayoutKind, Line, Spec};
 use crate::error::{Error, Result};
-use gpuemu_contract::{DType, ParamValue, Strategy, TestName};
+use gpuemu_contract::{DType, ParamValue, Strategy, TestName, nearest};
 use std::str::FromStr;
 
 impl FromStr for Spec {
@@ -32,33 +32,6 @@ impl FromStr for Line {
         reader.end()?;
         Ok(line)
     }
-}
-
-/// The candidate nearest to `wanted`, when it is near enough to be meant.
-pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let longest = wanted.chars().count();
-    candidates
-        .into_iter()
-        .map(|candidate| (distance(wanted, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= longest.max(candidate.len()).div_ceil(3))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
-/// Levenshtein distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 struct Reader<'a> {
@@ -219,7 +192,8 @@ impl<'a> Reader<'a> {
     }
 
     fn param(&mut self) -> Result<ParamValue> {
-        const WHAT: &str = "a parameter's value: an integer, a float with a point or an exponent, true, false or \"text\"";
+        const WHAT: &str =
+            "a parameter's value: an integer, a float with a point or an exponent, true, false or \"text\"";
         if self.peek() == Some('"') {
             return Ok(ParamValue::Text(self.quoted()?));
         }
@@ -277,11 +251,8 @@ impl<'a> Reader<'a> {
     fn input(&mut self) -> Result<InputSpec> {
         let name = self.identifier("an input as in `x:row normal`, or `seed=`")?;
         self.expect(":")?;
-        let layout = self.choice(
-            "a layout",
-            &mut LayoutKind::ALL.iter().map(|layout| layout.name()),
-            LayoutKind::from_name,
-        )?;
+        let layout =
+            self.choice("a layout", &mut LayoutKind::ALL.iter().map(|layout| layout.name()), LayoutKind::from_name)?;
         self.spaces();
         let kind = self.choice("a distribution", &mut Kind::ALL.iter().map(|kind| kind.name()), Kind::from_name)?;
         let mut exponent = 0;

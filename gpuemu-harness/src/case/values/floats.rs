@@ -212,11 +212,8 @@ impl<T: Element> Filler<T> {
             let element = block * BLOCK + done;
             let (number, column) = (element / self.row_length, element % self.row_length);
             let end = out.len().min(done + self.row_length - column);
-            let row = Row {
-                number: number as u64,
-                word: splitmix(self.rows, number as u64),
-                length: self.row_length as u64,
-            };
+            let row =
+                Row { number: number as u64, word: splitmix(self.rows, number as u64), length: self.row_length as u64 };
             let content = rows::content(self.kind, row, turn);
             let part = &mut values[done..end];
             rows::fill(content, row, column as u64, &words[done..end], part);
@@ -321,7 +318,10 @@ mod tests {
         assert!(f64::from(range.apply(0.1)) < 0.1 && f64::from(range.apply(-7.0)) > -0.1);
         assert_eq!(range.apply(f64::NAN), range.apply(1.0));
         let positive = Fit::<f16>::new(Some(&Limits::Positive)).expect("a domain");
-        assert_eq!([0.0, -2.0, 1e-30].map(|value| positive.apply(value).to_f64()), [2f64.powi(-14), 2.0, 2f64.powi(-14)]);
+        assert_eq!(
+            [0.0, -2.0, 1e-30].map(|value| positive.apply(value).to_f64()),
+            [2f64.powi(-14), 2.0, 2f64.powi(-14)]
+        );
         assert!(Fit::<F8E5M2>::new(Some(&Limits::Float(1.01, 1.02))).is_err());
     }
 }

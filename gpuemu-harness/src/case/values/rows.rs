@@ -49,7 +49,7 @@ pub enum Content {
 const FINITE: [Content; 10] = [
     Content::Draws(Draw::Normal),
     Content::All(0.0),
-    Content::Near(1000.0, 1.0),
+    Content::Near(4096.0, 1.0),
     Content::Near(1.0, 1.0 / 1024.0),
     Content::Constant,
     Content::OneHot,
