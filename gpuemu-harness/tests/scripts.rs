@@ -3,7 +3,6 @@
 //! Needs Python 3 (`python3`, or what GPUEMU_PYTHON names) and nothing beside its standard library.
 
 use gpuemu_contract::{Compute, DType, EdgePolicy, ParamValue};
-use gpuemu_harness::environment::Environment;
 use gpuemu_harness::mirror::script::{Script, ScriptMirror};
 use gpuemu_harness::mirror::{Mirror, Question};
 use gpuemu_harness::python::Python;
@@ -29,6 +28,11 @@ def tell(*args, **kwargs):
     print(json.dumps(tensor(*args, **kwargs)))
 ";
 
+/// The interpreter of this machine.
+fn python() -> Python {
+    Python::new(std::env::var_os("GPUEMU_PYTHON").as_deref().map(Path::new))
+}
+
 struct Place {
     folder: tempfile::TempDir,
 }
@@ -45,7 +49,7 @@ impl Place {
     fn script(&self, source: &str) -> Script {
         let path = self.path().join("ref.py");
         fs::write(&path, source).unwrap();
-        let python = Python::new(Environment::read().python.as_deref());
+        let python = python();
         Script { timeout: Duration::from_secs(20), ..Script::new(&path, self.path(), python) }
     }
 

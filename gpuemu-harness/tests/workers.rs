@@ -3,15 +3,19 @@
 //! Needs Python 3 with NumPy (`python3`, or what GPUEMU_PYTHON names).
 
 use gpuemu_contract::{Compute, DType, EdgePolicy, ParamValue};
-use gpuemu_harness::environment::Environment;
 use gpuemu_harness::mirror::worker::{FunctionMirror, Workers};
 use gpuemu_harness::mirror::{Mirror, Question};
 use gpuemu_harness::python::Python;
 use gpuemu_harness::{Array, Error};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// The interpreter of this machine.
+fn python() -> Python {
+    Python::new(std::env::var_os("GPUEMU_PYTHON").as_deref().map(Path::new))
+}
 
 struct Place {
     folder: tempfile::TempDir,
@@ -27,7 +31,7 @@ impl Place {
     fn with_timeout(source: &str, timeout: Duration) -> Place {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("refs.py"), source).unwrap();
-        let python = Python::new(Environment::read().python.as_deref());
+        let python = python();
         let workers = Arc::new(Workers::new(folder.path(), python, timeout));
         Place { folder, workers }
     }
@@ -382,7 +386,7 @@ fn what_is_missing_on_the_machine_is_named() {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let python = Environment::read().python.unwrap_or_else(|| "python3".into());
+        let python = std::env::var_os("GPUEMU_PYTHON").map_or_else(|| "python3".into(), PathBuf::from);
         // Without its site-packages it has no NumPy.
         let bare = format!("exec '{}' -S \"$@\"", python.display());
         let other = folder.path().join("other");
@@ -423,8 +427,8 @@ def too_large(shape): return np.full(shape, 300)
 ",
     );
     let generate = |function: &str, dtype| {
-        let params = [("B".to_owned(), ParamValue::Int(10)), ("mode".to_owned(), ParamValue::Text("m".to_owned()))];
-        place.workers.generate(&format!("refs:{function}"), 2u64.pow(63) + 5, &[4], dtype, &params)
+        let (dims, params) = ([("B".to_owned(), 10)], [("mode".to_owned(), ParamValue::Text("m".to_owned()))]);
+        place.workers.generate(&format!("refs:{function}"), 2u64.pow(63) + 5, &[4], dtype, &dims, &params)
     };
     let offsets = generate("offsets", DType::Int32).unwrap();
     let values = offsets.integers().unwrap();
@@ -442,5 +446,25 @@ def too_large(shape): return np.full(shape, 300)
     ];
     for (function, dtype, message) in table {
         assert_eq!(generate(function, dtype).unwrap_err().to_string(), message);
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 1, ..Default::default() })]
+
+    /// Every float parameter arrives as the same float64, bit for bit, and is written as Python writes it.
+    #[test]
+    fn float_parameters_arrive_exactly(bits in proptest::collection::vec(proptest::num::f64::ANY, 2000)) {
+        let place = Place::new("
+import struct
+def check(x, **params):
+    for name, value in params.items():
+        assert value != value or struct.pack('<d', value).hex() == name[1:], (name, value)
+    return x
+");
+        let name = |value: f64| format!("v{}", value.to_le_bytes().map(|byte| format!("{byte:02x}")).concat());
+        let params: Vec<_> = bits.iter().map(|&value| (name(value), ParamValue::Float(value))).collect();
+        let answer = ask(&place.mirror("check"), &x(&[1.0]), &params, &[("out", DType::Float32)], Compute::Float64);
+        proptest::prop_assert!(answer.is_ok(), "{:?}", answer);
     }
 }

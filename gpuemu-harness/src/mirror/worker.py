@@ -133,7 +133,8 @@ def reference(numpy, request, body):
 
 def generated(numpy, request):
     function, parameters, _ = resolve(request["generate"])
-    offered = {name: READ[kind](text) for name, kind, text in request["params"]}
+    offered = dict(request["dims"])
+    offered.update((name, READ[kind](text)) for name, kind, text in request["params"])
     offered.update(seed=request["seed"], shape=tuple(request["shape"]), dtype=request["dtype"])
     offered["rng"] = numpy.random.Generator(numpy.random.PCG64(request["seed"]))
     if parameters is not None and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):

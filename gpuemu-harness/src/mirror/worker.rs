@@ -78,18 +78,24 @@ impl Workers {
     }
 
     /// Values from a user's generator `package.module:function`. The function is called with those of `seed`, `rng` (a
-    /// NumPy generator seeded with it), `shape`, `dtype` (the name) and `params` that its signature names; dimensions
-    /// may be passed among the params. The array has the shape and dtype asked for; its values are not yet rounded.
+    /// NumPy generator seeded with it), `shape`, `dtype` (the name), `dims` and `params` (each by its own name) that its
+    /// signature names. The array has the shape and dtype asked for; its values are not yet rounded.
     pub fn generate(
         &self,
         generator: &str,
         seed: u64,
         shape: &[usize],
         dtype: DType,
+        dims: &[(String, u64)],
         params: &[(String, ParamValue)],
     ) -> Result<Array> {
         let header = json!({
-            "generate": generator, "seed": seed, "shape": shape, "dtype": dtype.name(), "params": parameters(params),
+            "generate": generator,
+            "seed": seed,
+            "shape": shape,
+            "dtype": dtype.name(),
+            "dims": dims,
+            "params": parameters(params),
         });
         let what = format!("generator {generator}");
         let tensors = self.ask(&Ask { what: what.clone(), header, arrays: &[] })?;
@@ -414,12 +420,16 @@ impl Mirror for FunctionMirror {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::environment::Environment;
     use gpuemu_contract::{Compute, EdgePolicy};
+
+    /// The interpreter of this machine.
+    fn python() -> Python {
+        Python::new(std::env::var_os("GPUEMU_PYTHON").as_deref().map(Path::new))
+    }
 
     /// The error of a project whose workers run this source.
     fn failure(source: String) -> Error {
-        let python = Python::new(Environment::read().python.as_deref());
+        let python = python();
         let mut workers = Workers::new(&std::env::temp_dir(), python, Duration::from_secs(20));
         workers.source = source;
         let outputs = [("out".to_owned(), DType::Float32)];
