@@ -7,16 +7,23 @@ mod execution;
 mod json;
 mod junit;
 mod listing;
+mod logfile;
+mod output;
+mod progress;
 pub mod selection;
 
 use crate::environment::Environment;
+use crate::error::Error;
+use crate::report::junit::write as write_junit;
 use crate::suite::Suite;
 use arguments::{Arguments, Color, Format, RunIgnored};
 use console::{Console, Style};
 use events::{Event, Reporter};
 use execution::Plan;
+use output::Output;
 use selection::Selected;
 use std::ffi::OsString;
+use std::fmt;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
@@ -37,11 +44,14 @@ pub fn main_with(
     match run(Arc::new(suite), arguments, environment) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(FAILED),
-        Err(message) => {
-            eprintln!("error: {message}");
-            ExitCode::from(FAILED)
-        }
+        Err(message) => refuse(&message),
     }
+}
+
+/// Says why there is no run and leaves as a failed one does, so that no tool takes it for a success.
+pub fn refuse(message: &impl fmt::Display) -> ExitCode {
+    eprintln!("error: {message}");
+    ExitCode::from(FAILED)
 }
 
 /// Runs one test of a suite inside of a `#[test]` function: unwinds when it fails, with the report on standard error,
@@ -72,7 +82,6 @@ fn run(
     let program = arguments.next().unwrap_or_default();
     let arguments = arguments::parse(arguments, environment)?;
     let mut stdout = io::stdout();
-    let unwritable = |error: io::Error| format!("cannot write to standard output: {error}");
     if arguments.help {
         writeln!(stdout, "{}", arguments::usage(&program.to_string_lossy())).map_err(unwritable)?;
         return Ok(true);
@@ -88,6 +97,7 @@ fn run(
     }
     selection::prepare(&mut selection, &*suite, &arguments, environment)?;
     let mut tests = selection.tests;
+    let selected = tests.len();
     // A saved regression is the likeliest to fail.
     tests.sort_by_key(|test| !test.entry.regression);
     let shuffle_seed = arguments.shuffle_seed.or_else(|| arguments.shuffle.then(seed_of_the_clock));
@@ -105,21 +115,59 @@ fn run(
         .or_else(|| suite.threads())
         .or_else(|| std::thread::available_parallelism().ok())
         .map_or(1, NonZeroUsize::get);
-    let plan = Plan { threads, fail_fast: arguments.fail_fast, shuffle_seed, filtered_out };
-    let reporter = reporter(&arguments, suite.name(), threads);
-    let (summary, mut reporter, written) = execution::run(&suite, tests, plan, reporter);
+    // Prints that nobody asked to see stay out of what tools read.
+    let machine = matches!(arguments.format, Format::Json | Format::Junit);
+    let output = if arguments.no_capture && !machine { Output::shared() } else { Output::own() };
+    let plan = Plan {
+        threads,
+        fail_fast: arguments.fail_fast,
+        shuffle_seed,
+        filtered_out,
+        progress: shows_progress(&arguments, environment, threads, &output),
+    };
+    let reporter = reporter(&arguments, suite.name(), threads, &output)?;
+    let (mut summary, mut reporter, written) = execution::run(&suite, tests, plan, reporter);
+    summary.totals.complete = selection.filtered_out == Some(0) && summary.finished.len() == selected;
     written.and_then(|()| reporter.report(&Event::Ended(&summary))).map_err(unwritable)?;
+
+    let wrong = |error: Error| format!("failed: {error}");
+    if let Some(path) = environment.junit.as_deref().filter(|_| !environment.nextest) {
+        write_junit(path, suite.name(), summary.time, &junit::cases(&summary)).map_err(wrong)?;
+    }
+    let notes = suite.finish(&summary.totals).map_err(wrong)?;
+    if !notes.is_empty() {
+        let text = notes.iter().map(|note| format!("{note}\n")).collect::<String>();
+        if machine {
+            eprint!("{text}");
+        } else {
+            let mut out = output.writer().map_err(unwritable)?;
+            out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(unwritable)?;
+        }
+    }
     Ok(summary.totals.failed == 0)
 }
 
-fn reporter(arguments: &Arguments, suite: &str, threads: usize) -> Box<dyn Reporter> {
-    let out = BufWriter::new(io::stdout());
+/// Whether a line of progress helps somebody and disturbs nothing.
+fn shows_progress(arguments: &Arguments, environment: &Environment, threads: usize, output: &Output) -> bool {
+    let watched = io::stderr().is_terminal() && !environment.ci && !environment.nextest;
+    // On a terminal, a line of standard output that is only begun would be overwritten.
+    let begun = output.is_terminal()
+        && match arguments.format {
+            Format::Pretty => threads == 1,
+            Format::Terse => true,
+            Format::Json | Format::Junit => false,
+        };
+    watched && !arguments.no_capture && !begun
+}
+
+fn reporter(arguments: &Arguments, suite: &str, threads: usize, output: &Output) -> Result<Box<dyn Reporter>, String> {
+    let out = BufWriter::new(output.writer().map_err(unwritable)?);
     let color = match arguments.color {
-        Color::Auto => io::stdout().is_terminal(),
+        Color::Auto => output.is_terminal(),
         Color::Always => true,
         Color::Never => false,
     };
-    match arguments.format {
+    let reporter: Box<dyn Reporter> = match arguments.format {
         Format::Pretty | Format::Terse => {
             let style = Style {
                 terse: arguments.format == Format::Terse,
@@ -132,7 +180,18 @@ fn reporter(arguments: &Arguments, suite: &str, threads: usize) -> Box<dyn Repor
         }
         Format::Json => Box::new(json::Json::new(out, arguments.report_time, arguments.show_output)),
         Format::Junit => Box::new(junit::Junit::new(out, suite)),
+    };
+    match &arguments.logfile {
+        None => Ok(reporter),
+        Some(path) => {
+            eprintln!("warning: `--logfile` is deprecated");
+            Ok(Box::new(logfile::Logfile::create(path, reporter)?))
+        }
     }
+}
+
+fn unwritable(error: io::Error) -> String {
+    format!("cannot write to standard output: {error}")
 }
 
 fn seed_of_the_clock() -> u64 {

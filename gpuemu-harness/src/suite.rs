@@ -34,6 +34,8 @@ pub struct Totals {
     pub ignored: usize,
     /// Tests that the command line did not select.
     pub filtered_out: usize,
+    /// Every test of the suite is over: none was left out, and the run was not stopped.
+    pub complete: bool,
 }
 
 /// What a test binary holds.
@@ -63,8 +65,8 @@ pub trait Suite: Send + Sync + 'static {
     /// Runs a test of the list. What it has to say goes into the outcome, never to standard output.
     fn run(&self, name: &str) -> Outcome;
 
-    /// Called once after the last test of a run: writes the reports of the whole run and returns the lines that a
-    /// person should read below the summary. An error fails the run.
+    /// Called once after the last test of a run (under nextest, of a process): writes the reports of the whole run and
+    /// returns the lines that a person should read below the summary. An error fails the run.
     fn finish(&self, totals: &Totals) -> Result<Vec<String>> {
         let _ = totals;
         Ok(Vec::new())

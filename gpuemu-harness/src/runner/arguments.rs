@@ -88,8 +88,8 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>, environment: &Enviro
     if matches.opt_present("help") {
         return Ok(Arguments { help: true, ..Arguments::default() });
     }
-    if let Some(other) = matches.opt_strs("Z").iter().find(|value| *value != "unstable-options") {
-        return Err(format!("Unrecognized option to `Z`: '{other}'"));
+    if matches.opt_strs("Z").iter().any(|value| value != "unstable-options") {
+        return Err("Unrecognized option to `Z`".into());
     }
     let ignored = match (matches.opt_present("ignored"), matches.opt_present("include-ignored")) {
         (true, true) => return Err("the options --include-ignored and --ignored are mutually exclusive".into()),

@@ -6,18 +6,23 @@
 //! order, and the number of threads; its printer writes to the null device.
 
 use super::events::{Event, Finished, Reporter, Summary, TestResult};
+use super::progress::{Progress, Standing};
 use super::selection::Selected;
 use crate::suite::{Outcome, Suite};
 use libtest_mimic::{Completion, Failed, Trial};
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// A test that takes longer than this is told of, as libtest does.
-#[allow(dead_code)]
 const SLOW: Duration = Duration::from_secs(60);
+
+/// How often the progress is looked at.
+const TICK: Duration = Duration::from_millis(200);
 
 /// How tests are run.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +35,11 @@ pub struct Plan {
     pub shuffle_seed: Option<u64>,
     /// How many tests were not selected.
     pub filtered_out: usize,
+    /// Show progress on standard error.
+    pub progress: bool,
 }
 
-/// Runs the tests in the order given and tells `reporter` all but the end. An error is one of writing.
+/// Runs the tests in the order given and tells `reporter` all but the end. The error is one of writing.
 pub fn run(
     suite: &Arc<dyn Suite>,
     tests: Vec<Selected>,
@@ -42,6 +49,9 @@ pub fn run(
     let begin = Instant::now();
     let log = Arc::new(Mutex::new(Log {
         reporter,
+        progress: plan.progress.then(Progress::new),
+        begin,
+        count: tests.len(),
         finished: Vec::with_capacity(tests.len()),
         running: Vec::new(),
         stop: false,
@@ -55,10 +65,21 @@ pub fn run(
         logfile: Some(if cfg!(windows) { "NUL" } else { "/dev/null" }.into()),
         ..libtest_mimic::Arguments::default()
     };
-    // Every failure has been told by its own trial.
-    let _ = libtest_mimic::run(&arguments, trials);
+    let (over, ticks) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        let log = &log;
+        scope.spawn(move || {
+            while ticks.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                lock(log).tick();
+            }
+        });
+        // Every failure has been told by its own trial.
+        let _ = libtest_mimic::run(&arguments, trials);
+        drop(over);
+    });
     let log = Arc::into_inner(log).expect("every trial is over and dropped its share of the log");
-    let log = log.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut log = log.into_inner().unwrap_or_else(PoisonError::into_inner);
+    log.clear();
     let mut summary = Summary { finished: log.finished, time: begin.elapsed(), ..Summary::default() };
     for test in &summary.finished {
         match test.result {
@@ -74,18 +95,54 @@ pub fn run(
 /// What has happened so far.
 struct Log {
     reporter: Box<dyn Reporter>,
+    progress: Option<Progress>,
+    begin: Instant,
+    count: usize,
     finished: Vec<Finished>,
-    running: Vec<(String, Instant)>,
+    running: Vec<Running>,
     stop: bool,
     broken: io::Result<()>,
+}
+
+struct Running {
+    name: String,
+    begin: Instant,
+    told_slow: bool,
 }
 
 impl Log {
     /// Tells the reporter. When nobody reads any more, no further test is started.
     fn tell(&mut self, event: &Event<'_>) {
+        self.clear();
         if self.broken.is_ok() {
             self.broken = self.reporter.report(event);
             self.stop |= self.broken.is_err();
+        }
+    }
+
+    fn clear(&mut self) {
+        if let Some(progress) = &mut self.progress {
+            progress.clear();
+        }
+    }
+
+    /// Some time has passed.
+    fn tick(&mut self) {
+        let mut running = std::mem::take(&mut self.running);
+        for test in running.iter_mut().filter(|test| !test.told_slow && test.begin.elapsed() >= SLOW) {
+            self.tell(&Event::TestSlow { name: &test.name });
+            test.told_slow = true;
+        }
+        self.running = running;
+        if let Some(progress) = &mut self.progress {
+            let running: Vec<_> = self.running.iter().map(|test| (&*test.name, test.begin.elapsed())).collect();
+            progress.draw(&Standing {
+                count: self.count,
+                finished: self.finished.len(),
+                failed: self.finished.iter().filter(|test| test.failure().is_some()).count(),
+                running: &running,
+                time: self.begin.elapsed(),
+            });
         }
     }
 }
@@ -105,7 +162,7 @@ fn trial(suite: &Arc<dyn Suite>, log: &Arc<Mutex<Log>>, test: Selected, fail_fas
                 return Ok(Completion::ignored());
             }
             log.tell(&Event::TestStarted { name });
-            log.running.push((name.clone(), begin));
+            log.running.push(Running { name: name.clone(), begin, told_slow: false });
         }
         let result = if test.ignored {
             TestResult::Ignored(test.entry.cannot_run.clone())
@@ -115,7 +172,7 @@ fn trial(suite: &Arc<dyn Suite>, log: &Arc<Mutex<Log>>, test: Selected, fail_fas
         let finished = Finished { name: name.clone(), result, time: begin.elapsed() };
         let failed = finished.failure().is_some();
         let mut log = lock(&log);
-        log.running.retain(|(running, _)| running != name);
+        log.running.retain(|running| running.name != *name);
         log.tell(&Event::TestFinished(&finished));
         log.stop |= failed && fail_fast;
         log.finished.push(finished);

@@ -15,7 +15,10 @@ pub fn write(out: &mut dyn Write, selection: &Selection, format: Format, runs_ig
     }
     if format != Format::Terse {
         let count = selection.tests.len();
-        writeln!(out, "\n{count} {}, 0 benchmarks", if count == 1 { "test" } else { "tests" })?;
+        if count > 0 {
+            writeln!(out)?;
+        }
+        writeln!(out, "{count} {}, 0 benchmarks", if count == 1 { "test" } else { "tests" })?;
     }
     Ok(())
 }

@@ -84,29 +84,35 @@ pub fn prepare(
         // Benchmarks are asked for, and a test is none.
         test.ignored = arguments.bench || (test.ignored && arguments.ignored == RunIgnored::No);
     }
-    // Under nextest this process's selection is one test of a run; the list has been checked instead.
-    if !environment.nextest {
-        if let Some(spec) = &environment.case {
-            let name = suite.test_of_case(spec).map_err(|error| format!("GPUEMU_CASE: {error}"))?;
-            let found = selection.tests.iter().find(|test| test.entry.name == name);
-            match found {
-                None => return Err(lacking(suite, spec, &name)),
-                Some(test) if test.ignored => {
-                    let reason = test.entry.cannot_run.as_deref().unwrap_or("benchmarks are asked for");
-                    return Err(format!("GPUEMU_CASE names {name}, which is ignored here: {reason}"));
-                }
-                Some(_) => {}
-            }
-        }
+    match &environment.case {
+        // Under nextest this process's selection is one test of a run; the list has been checked instead.
+        Some(spec) if !environment.nextest => check_case(selection, suite, spec),
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+/// A case that nothing runs must not look like one that passed.
+fn check_case(selection: &Selection, suite: &dyn Suite, spec: &str) -> Result<(), String> {
+    let name = test_of_case(suite, spec)?;
+    match selection.tests.iter().find(|test| test.entry.name == name) {
+        None => Err(lacking(suite, spec, &name)),
+        Some(test) if test.ignored => {
+            let reason = test.entry.cannot_run.as_deref().unwrap_or("benchmarks are asked for");
+            Err(format!("GPUEMU_CASE names {name}, which is ignored here: {reason}"))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+fn test_of_case(suite: &dyn Suite, spec: &str) -> Result<String, String> {
+    suite.test_of_case(spec).map_err(|error| format!("GPUEMU_CASE: {error}"))
 }
 
 /// What must hold of `GPUEMU_CASE` before nextest is told the tests: nextest's processes see only their own test.
 pub fn check_case_of_list(suite: &dyn Suite, environment: &Environment) -> Result<(), String> {
     match &environment.case {
         Some(spec) if environment.nextest => {
-            let name = suite.test_of_case(spec).map_err(|error| format!("GPUEMU_CASE: {error}"))?;
+            let name = test_of_case(suite, spec)?;
             if suite.resolve(&name).is_some() { Ok(()) } else { Err(lacking(suite, spec, &name)) }
         }
         _ => Ok(()),
