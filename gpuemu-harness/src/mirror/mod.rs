@@ -2,6 +2,7 @@
 
 pub mod builtin;
 pub mod real;
+mod vector_math;
 
 use crate::error::Result;
 use crate::tensor::Array;
