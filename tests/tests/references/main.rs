@@ -4,7 +4,9 @@
 //! `GPUEMU_PYTHON`, else `python3`.
 
 mod elementwise;
+mod index;
 mod normalize;
+mod product;
 mod reduction;
 
 use gpuemu_contract::{Builtin, Compute, DType, EdgePolicy, ParamValue};
@@ -113,7 +115,10 @@ impl From<&str> for Param {
 
 /// Every table. Add a module's here.
 fn cases() -> Vec<Case> {
-    [normalize::cases(), elementwise::cases(), reduction::cases()].into_iter().flatten().collect()
+    [normalize::cases(), elementwise::cases(), reduction::cases(), product::cases(), index::cases()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Reads one JSON list of cases, answers one JSON list: per case the answer, or the error as text. Floats travel as
