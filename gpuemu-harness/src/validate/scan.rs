@@ -156,7 +156,7 @@ struct Lanes {
     max_rel: [f64; LANES],
     max_ulp: [f64; LANES],
     of_bound: [f64; LANES],
-    outside: [u64; LANES],
+    inside: [u64; LANES],
     steps: f64,
     relative: f64,
     absolute: f64,
@@ -181,7 +181,7 @@ impl Lanes {
             max_rel: [0.0; LANES],
             max_ulp: [0.0; LANES],
             of_bound: [0.0; LANES],
-            outside: [0; LANES],
+            inside: [1; LANES],
             // A step is epsilon times the power of two below the value.
             steps: steps * grid.epsilon,
             relative,
@@ -219,7 +219,8 @@ impl Lanes {
                 (error / at_least, error / allowed)
             };
             let rel = if magnitude < self.min_normal { 0.0 } else { rel };
-            self.outside[lane] |= u64::from(!(error <= allowed));
+            // False for a bound that is NaN, which must not let anything pass.
+            self.inside[lane] &= u64::from(error <= allowed);
             self.abs[lane] += error;
             self.rel[lane] += rel;
             self.ulp[lane] += ulp;
@@ -245,7 +246,7 @@ impl Lanes {
             of_bound: max(&self.of_bound),
         };
         // An error that is not finite makes its sum so; a distance beyond half a binade is counted in another way.
-        let usual = self.outside.iter().all(|&outside| outside == 0)
+        let usual = self.inside == [1; LANES]
             && sums.abs.is_finite()
             && sums.ulp.is_finite()
             && sums.max_ulp < 0.5 / grid.epsilon;
