@@ -363,6 +363,7 @@ static POLICIES: Table = Table {
     title: "[policies]",
     about: "What counts as a regression.",
     keys: &[
+        key("accuracy", Kind::Bool, "false", "Keep accuracy baselines: one test `accuracy::<op>::<dtype>` each."),
         key("fail_on_regression", Kind::Bool, "true", "A metric or an accuracy that got worse fails."),
         key("warn_threshold", NOT_NEGATIVE, "0.1", "Relative change that is worth a warning."),
     ],

@@ -3,7 +3,8 @@
 //! An envelope is taken, in this order, from `gpuemu-envelopes.toml` beside the contract (what a reviewer accepted), from
 //! the table that ships with the built-in references, and from a calibration of the op's own mirror at first use.
 
-use crate::case::{build, strategy};
+use crate::case::kind::Kind;
+use crate::case::{build, shape, strategy};
 use crate::error::{Error, Result};
 use crate::pipeline::oracle::Oracle;
 use crate::report::results::write_atomically;
@@ -20,7 +21,7 @@ pub const FILE: &str = "gpuemu-envelopes.toml";
 const STANDARD: &str = include_str!("envelopes.toml");
 
 /// Moderate value distributions; extreme ones would make the envelope useless.
-const DISTRIBUTIONS: [&str; 4] = ["uniform", "normal", "positive", "shifted"];
+const DISTRIBUTIONS: [Kind; 4] = [Kind::Uniform, Kind::Normal, Kind::Positive, Kind::Shifted];
 
 /// Cases an envelope is fitted to.
 const CASES: u32 = 32;
@@ -104,19 +105,14 @@ pub fn calibrate(op: &Op, dtype: DType, oracle: &Oracle<'_>) -> Result<Envelope>
     for index in 0..CASES {
         // A stream of its own: what is calibrated on is never what is judged.
         let mut spec = strategy::plan(op, &test, CALIBRATION_SEED, index, &mut |_| true)?;
-        let mut elements = 0;
         for input in &mut spec.inputs {
             let declared = op.schema.input(&input.name);
             let float = declared.is_some_and(|tensor| tensor.dtype.resolve(dtype).is_float());
             if float && declared.is_some_and(|tensor| tensor.domain.is_none() && tensor.generate.is_none()) {
-                input.values.name = DISTRIBUTIONS[index as usize % DISTRIBUTIONS.len()].to_owned();
-                input.values.exponent = 0;
+                input.values = DISTRIBUTIONS[index as usize % DISTRIBUTIONS.len()].into();
             }
         }
-        for (_, shape) in build::input_shapes(op, &spec)? {
-            elements = elements.max(shape.iter().product());
-        }
-        if elements > LARGEST {
+        if shape::largest_input(op, &spec)? > LARGEST {
             continue;
         }
         let case = build::build(op, &spec, oracle.generator())?;

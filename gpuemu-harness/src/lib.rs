@@ -12,8 +12,6 @@ pub mod project;
 pub mod python;
 pub mod report;
 pub mod runner;
-pub mod process;
-pub mod python;
 pub mod subject;
 pub mod suite;
 pub mod tensor;

@@ -7,6 +7,7 @@ pub mod layout;
 pub mod rng;
 mod schedule;
 pub mod shape;
+pub mod shrink;
 pub mod spec;
 mod spec_parser;
 pub mod strategy;

@@ -1,16 +1,16 @@
 //! One case through all stages: run the subject on poisoned outputs, answer by the mirror, compare.
 
 use super::oracle::Oracle;
-use super::relate;
+use super::{explain, relate};
 use crate::case::Case;
 use crate::error::Result;
 use crate::subject::{Call, Subject, SubjectError};
-use crate::tensor::{Array, Layout, Tensor};
-use crate::validate::compare::{self, Bound, Comparison};
-use crate::validate::diagnosis::{self, Scene};
+use crate::tensor::{Layout, Tensor};
+use crate::validate::compare;
 use crate::validate::health::Health;
-use crate::validate::honesty::{self, Pattern};
+use crate::validate::honesty::{self, Poison};
 use crate::validate::invariants;
+use crate::validate::relations::Kept;
 use crate::validate::statistics::Histogram;
 use crate::validate::verdict::{Check, Failure, Statistics};
 use std::time::{Duration, Instant};
@@ -35,6 +35,9 @@ pub(super) struct Run {
     pub time: Duration,
 }
 
+/// Elements behind every output that must keep their poison.
+const GUARD: usize = 64;
+
 /// Runs a case and judges the answer.
 ///
 /// # Errors
@@ -48,7 +51,7 @@ pub fn check(
 ) -> Result<Checked> {
     let mut checked = Checked { failure: None, outputs: Vec::new(), subject_time: Duration::ZERO };
     // The subject runs first: it must not find the right answer in memory that the mirror has left behind.
-    let run = match execute(oracle, subject, case, Pattern::First) {
+    let run = match execute(oracle, subject, case, Poison::First) {
         Ok(run) => run,
         Err(error) => {
             checked.failure = Some(subject_failed(&error));
@@ -93,43 +96,40 @@ fn judge(
         return Ok(Some(failure));
     }
 
-    let mut first_failure = None;
-    let mut comparisons = Vec::with_capacity(answers.len());
-    for (place, (name, got, expected)) in answers.iter().enumerate() {
+    let mut worst: Option<(usize, Failure)> = None;
+    for (place, (name, got, _)) in answers.iter().enumerate() {
         let comparison = answer.compare(place, got)?;
         outputs.push(((*name).clone(), comparison.statistics.clone(), comparison.histogram.clone()));
-        if let Some(mut failure) = comparison.failure(name) {
-            let keep = match &first_failure {
-                None => true,
-                Some(Failure { check, .. }) => failure.check < *check,
-            };
-            if keep {
-                explain(oracle, case, run, &answer, place, got, expected, &mut failure)?;
-                first_failure = Some(failure);
-            }
+        if let Some(failure) = comparison.failure(name)
+            && worst.as_ref().is_none_or(|(_, other)| failure.check < other.check)
+        {
+            worst = Some((place, failure));
         }
-        comparisons.push(comparison);
+    }
+    if let Some((place, mut failure)) = worst {
+        let (_, got, _) = answers[place];
+        explain::explain(oracle, case, &answer, place, got, &mut failure)?;
+        return Ok(Some(failure));
     }
     if let Some(health) = health {
-        observe(health, oracle, case, &answer, &answers, &comparisons)?;
-    }
-    if first_failure.is_some() {
-        return Ok(first_failure);
+        for (place, (name, ..)) in answers.iter().enumerate() {
+            answer.observe(place, name, health)?;
+        }
     }
 
     let first_input = case.inputs.first().map(|(_, tensor)| tensor.shape());
     for (name, got, expected) in &answers {
-        if let Some(failure) = invariants::check(&op.invariants, name, got, expected, first_input) {
+        let unit = op.compute_for(oracle.dtype()).unit_roundoff();
+        if let Some(failure) = invariants::check(name, got, expected, first_input, unit, &op.invariants) {
             return Ok(Some(failure));
         }
     }
     if let Some(failure) = relate::check(oracle, subject, case, run, &answer)? {
         return Ok(Some(failure));
     }
-    if op.relations.inputs_untouched
-        && let Some(failure) = untouched(oracle, case, run)
-    {
-        return Ok(Some(failure));
+    if op.relations.inputs_untouched {
+        let inout: Vec<bool> = op.schema.inputs.iter().map(|input| input.inout).collect();
+        return Ok(Kept::of(&case.inputs, &inout).check(&run.inputs));
     }
     Ok(None)
 }
@@ -139,7 +139,7 @@ pub(super) fn execute(
     oracle: &Oracle<'_>,
     subject: &dyn Subject,
     case: &Case,
-    pattern: Pattern,
+    poison: Poison,
 ) -> std::result::Result<Run, SubjectError> {
     let mut inputs = case.inputs.clone();
     let mut outputs: Vec<(String, Option<Tensor>)> = case
@@ -148,9 +148,9 @@ pub(super) fn execute(
         .map(|(name, dtype, shape)| {
             let tensor = shape.as_ref().map(|shape| {
                 let layout = Layout::contiguous(shape);
-                let capacity = layout.span() + honesty::GUARD;
+                let capacity = layout.span() + GUARD;
                 let mut tensor = Tensor::with_capacity(*dtype, layout, capacity);
-                honesty::poison(&mut tensor, pattern);
+                poison.fill(&mut tensor);
                 tensor
             });
             (name.clone(), tensor)
@@ -193,63 +193,34 @@ pub(super) fn failure(check: Check, output: Option<&str>, message: String) -> Fa
     }
 }
 
-/// Elements that nothing wrote: they hold the poison of this run, and of a second one with another pattern.
-fn unwritten(
-    oracle: &Oracle<'_>,
-    subject: &dyn Subject,
-    case: &Case,
-    run: &Run,
-) -> Result<Option<Failure>> {
-    let suspicious = run
-        .answers
-        .iter()
-        .any(|(_, tensor)| tensor.as_ref().is_some_and(|tensor| honesty::holds_poison(tensor, Pattern::First)));
-    let spilled = run.answers.iter().find(|(name, tensor)| {
-        case.outputs.iter().any(|(output, ..)| output == name)
-            && tensor.as_ref().is_some_and(|tensor| honesty::guard_written(tensor, Pattern::First))
-    });
-    if let Some((name, _)) = spilled {
-        let message = format!("{} wrote behind the last element of {name}", subject.describe());
-        return Ok(Some(failure(Check::Unwritten, Some(name), message)));
+/// Elements that nothing wrote: they hold the poison of this run, and of a second one with the other poison.
+fn unwritten(oracle: &Oracle<'_>, subject: &dyn Subject, case: &Case, run: &Run) -> Result<Option<Failure>> {
+    let inout = run.answers.len() - case.outputs.len();
+    for (name, tensor) in &run.answers[inout..] {
+        if let Some(tensor) = tensor
+            && let Some(position) = Poison::First.gap_written(tensor)
+        {
+            return Ok(Some(honesty::gap_failure(name, tensor, position)));
+        }
     }
-    if !suspicious {
+    let suspects: Vec<_> =
+        run.answers[inout..].iter().map(|(_, tensor)| tensor.as_ref().and_then(|t| Poison::First.suspects(t))).collect();
+    if suspects.iter().all(Option::is_none) {
         return Ok(None);
     }
-    let second = match execute(oracle, subject, case, Pattern::Second) {
+    let second = match execute(oracle, subject, case, Poison::Second) {
         Ok(second) => second,
         Err(error) => return Ok(Some(subject_failed(&error))),
     };
-    for ((name, first), (_, second)) in run.answers.iter().zip(&second.answers) {
-        let (Some(first), Some(second)) = (first, second) else { continue };
-        let is_output = case.outputs.iter().any(|(output, ..)| output == name);
-        if is_output && let Some(found) = honesty::unwritten(first, second) {
-            let message = format!(
-                "{} of {} elements of {name} were never written, the first at {:?}",
-                found.count,
-                first.len(),
-                found.first
-            );
-            let mut failure = failure(Check::Unwritten, Some(name), message);
-            let axes = oracle.axes_of(name, first.shape().len());
-            failure.diagnosis = diagnosis::places(&found.mask, first.shape(), &axes);
-            failure.picture = crate::validate::picture::picture(&found.mask, first.shape(), &axes);
+    for (first, (name, tensor)) in suspects.into_iter().zip(&second.answers[inout..]) {
+        let (Some(first), Some(tensor)) = (first, tensor) else { continue };
+        if let Some(second) = Poison::Second.suspects(tensor)
+            && let Some(marks) = honesty::unwritten(&first, &second)
+        {
+            let mut failure = honesty::unwritten_failure(name, tensor.shape(), &marks);
+            explain::places(oracle, name, tensor.shape(), &marks, &mut failure);
             return Ok(Some(failure));
         }
     }
     Ok(None)
-}
-
-fn untouched(oracle: &Oracle<'_>, case: &Case, run: &Run) -> Option<Failure> {
-    for (declared, ((name, before), (_, after))) in
-        oracle.op().schema.inputs.iter().zip(case.inputs.iter().zip(&run.inputs))
-    {
-        if declared.inout {
-            continue;
-        }
-        if let Some(place) = crate::validate::relations::first_difference(before, after) {
-            let message = format!("input {name} was written: {place}");
-            return Some(failure(Check::InputWritten, Some(name), message));
-        }
-    }
-    None
 }

@@ -1,7 +1,8 @@
 //! One case through all stages, and the cases of one test.
 
 pub mod check;
+mod explain;
 pub mod oracle;
-pub mod relate;
+mod relate;
 pub mod session;
 pub mod trial;

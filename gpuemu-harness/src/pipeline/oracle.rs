@@ -6,8 +6,10 @@ use crate::case::{Case, Generate};
 use crate::error::{Error, Result};
 use crate::mirror::{Mirror, Question};
 use crate::tensor::{Array, Tensor, Values};
+use crate::validate::diagnosis::Axis;
 use crate::validate::compare::{self, Bound, Comparison, Rules};
 use crate::validate::grid::Grid;
+use crate::validate::health::{Health, Observation};
 use crate::validate::tolerance::{self, Bounds, Envelope, Evidence, Sample};
 use gpuemu_contract::{Compute, DType, Expression, Op, OutputShape, Shape, TensorDecl, Tolerance};
 use std::cell::OnceCell;
@@ -147,21 +149,21 @@ impl<'s> Oracle<'s> {
     }
 
     /// Names and tiles of the axes of an output (or an `inout` input), for messages.
-    pub fn axes_of(&self, name: &str, rank: usize) -> Vec<crate::validate::diagnosis::Axis> {
+    pub fn axes_of(&self, name: &str, rank: usize) -> Vec<Axis> {
         let declared = self.op.schema.results().find(|tensor| tensor.name == name);
         axes(self.op, declared, rank)
     }
 }
 
 /// Names and tiles of a tensor's axes: the text of the schema's expressions.
-fn axes(op: &Op, declared: Option<&TensorDecl>, rank: usize) -> Vec<crate::validate::diagnosis::Axis> {
+fn axes(op: &Op, declared: Option<&TensorDecl>, rank: usize) -> Vec<Axis> {
     let expressions: &[Expression] = match declared.map(|tensor| &tensor.shape) {
         Some(OutputShape::Declared(Shape::Fixed(axes) | Shape::AnyRank(axes))) => axes,
         _ => &[],
     };
     let unnamed = rank.saturating_sub(expressions.len());
     let mut named: Vec<_> = (0..unnamed)
-        .map(|axis| crate::validate::diagnosis::Axis { name: format!("axis {axis}"), tile: None })
+        .map(|axis| Axis { name: format!("axis {axis}"), tile: None })
         .collect();
     named.extend(expressions.iter().take(rank).map(|expression| {
         let tile = match expression {
@@ -170,7 +172,7 @@ fn axes(op: &Op, declared: Option<&TensorDecl>, rank: usize) -> Vec<crate::valid
             }
             _ => None,
         };
-        crate::validate::diagnosis::Axis { name: expression.to_string(), tile: tile.map(|tile| tile as usize) }
+        Axis { name: expression.to_string(), tile: tile.map(|tile| tile as usize) }
     }));
     named
 }
@@ -216,20 +218,34 @@ impl Answer<'_> {
         })
     }
 
-    /// Which elements of an output are wrong, and what each was allowed.
-    pub fn wrong(&self, place: usize, got: &Tensor) -> Result<(Vec<bool>, Vec<f64>)> {
+    /// Bound of every element of an output, and where either of two answers is right.
+    pub fn allowed<T>(&self, place: usize, then: impl FnOnce(&[f64], Option<&[bool]>) -> T) -> Result<T> {
+        let expected = &self.expected[place];
+        match self.fixed_bound(place) {
+            Some(bound) => Ok(then(&each(bound, expected), None)),
+            None => self.with_bounds(place, |bounds| then(&bounds.allowed, bounds.either_right.as_deref())),
+        }
+    }
+
+    /// Shows a passed output to the health checks; closely only while they need it.
+    pub fn observe(&self, place: usize, name: &str, health: &mut Health) -> Result<()> {
         let op = self.oracle.op;
         let rules = Rules { check_nan: op.check_nan, check_inf: op.check_inf, either_right: None };
         let expected = &self.expected[place];
-        if let Some(bound) = self.fixed_bound(place) {
-            let wrong = compare::wrong_elements(got, expected, bound, &rules);
-            return Ok((wrong, compare::allowed(got.dtype(), expected, bound)));
+        let compared = expected.len() as u64;
+        let undecided = health.undecided(name);
+        let mut show = |bound: Bound<'_>, rules: Rules<'_>| {
+            let inputs = &self.case.inputs;
+            health.observe(&Observation { output: name, expected, bound, rules, inputs, compared });
+        };
+        match self.fixed_bound(place) {
+            Some(bound) => show(bound, rules),
+            None if !undecided => show(Bound::ROUNDED, rules),
+            None => self.with_bounds(place, |bounds| {
+                show(Bound::PerElement(&bounds.allowed), Rules { either_right: bounds.either_right.as_deref(), ..rules });
+            })?,
         }
-        self.with_bounds(place, |bounds| {
-            let rules = Rules { either_right: bounds.either_right.as_deref(), ..rules };
-            let wrong = compare::wrong_elements(got, expected, Bound::PerElement(&bounds.allowed), &rules);
-            (wrong, bounds.allowed.clone())
-        })
+        Ok(())
     }
 
     /// The bound that no evidence changes: an explicit tolerance, or exactness for values that are integers throughout.
@@ -307,6 +323,18 @@ impl Answer<'_> {
             .filter(|value| value.is_finite())
             .fold(0.0, |largest: f64, value| largest.max(value.abs()));
         Ok(Evaluations { perturbed, working, largest_input })
+    }
+}
+
+/// A bound that is a formula, element by element.
+fn each(bound: Bound<'_>, expected: &Array) -> Vec<f64> {
+    match bound {
+        Bound::PerElement(each) => each.to_vec(),
+        Bound::Formula { steps, relative, absolute } => {
+            let grid = Grid::of(expected.dtype);
+            let allowed = |value: f64| steps * grid.step(value) + relative * value.abs() + absolute;
+            (0..expected.len()).map(|number| allowed(expected.at(number))).collect()
+        }
     }
 }
 

@@ -6,9 +6,8 @@ use crate::case::rng::{self, SplitMix64};
 use crate::case::Case;
 use crate::error::Result;
 use crate::subject::Subject;
-use crate::tensor::{Layout, Tensor};
 use crate::validate::compare::Rules;
-use crate::validate::honesty::Pattern;
+use crate::validate::honesty::Poison;
 use crate::validate::relations;
 use crate::validate::verdict::{Check, Failure};
 use gpuemu_contract::{Expression, OutputShape, Shape, TensorDecl};
@@ -44,15 +43,17 @@ pub(super) fn check(
 
 /// The same inputs give the same bits again.
 fn repeats(oracle: &Oracle<'_>, subject: &dyn Subject, case: &Case, run: &Run) -> Option<Failure> {
-    let again = match check::execute(oracle, subject, case, Pattern::First) {
+    let again = match check::execute(oracle, subject, case, Poison::First) {
         Ok(again) => again,
         Err(error) => return Some(check::subject_failed(&error)),
     };
     for ((name, first), (_, second)) in run.answers.iter().zip(&again.answers) {
         let (Some(first), Some(second)) = (first, second) else { continue };
-        if let Some(difference) = relations::bits_differ(first, second) {
-            let message = format!("two runs on the same inputs differ in {name}: {difference}");
-            let mut failure = check::failure(Check::Relation, Some(name), message);
+        if (first.dtype(), first.shape()) != (second.dtype(), second.shape()) {
+            let message = format!("{name} has another shape or dtype when the same inputs are given again");
+            return Some(check::failure(Check::Relation, Some(name), message));
+        }
+        if let Some(mut failure) = relations::same_bits(name, "the same inputs again", first, second) {
             failure.diagnosis.push(
                 "the result depends on the order of something: atomic additions, unordered threads, or state kept \
                  between calls"
@@ -80,7 +81,7 @@ fn alone(oracle: &Oracle<'_>, subject: &dyn Subject, case: &Case, run: &Run, dim
     }
     for (declared, (_, tensor)) in schema.inputs.iter().zip(&mut single.inputs) {
         if let Some(axis) = axis_of(declared, dim, tensor.shape().len()) {
-            *tensor = relations::select(tensor, axis, row);
+            *tensor = relations::select(tensor, axis, row, row + 1);
         }
     }
     for (declared, (.., shape)) in schema.outputs.iter().zip(&mut single.outputs) {
@@ -90,7 +91,7 @@ fn alone(oracle: &Oracle<'_>, subject: &dyn Subject, case: &Case, run: &Run, dim
             shape[axis] = 1;
         }
     }
-    let lone = match check::execute(oracle, subject, &single, Pattern::First) {
+    let lone = match check::execute(oracle, subject, &single, Poison::First) {
         Ok(lone) => lone,
         Err(error) => {
             let message = format!("row {row} of {dim} alone: {error}");
@@ -100,12 +101,13 @@ fn alone(oracle: &Oracle<'_>, subject: &dyn Subject, case: &Case, run: &Run, dim
     for (declared, ((name, batch), (_, lone))) in schema.results().zip(run.answers.iter().zip(&lone.answers)) {
         let (Some(batch), Some(lone)) = (batch, lone) else { continue };
         let Some(axis) = axis_of(declared, dim, batch.shape().len()) else { continue };
-        let in_batch = relations::select(batch, axis, row);
-        if let Some(difference) = relations::bits_differ(&in_batch, lone) {
-            let message = format!(
-                "row {row} of {dim}={size} alone and in its batch differ in {name}: {difference}"
-            );
-            let mut failure = check::failure(Check::Relation, Some(name), message);
+        let in_batch = relations::select(batch, axis, row, row + 1);
+        if (in_batch.dtype(), in_batch.shape()) != (lone.dtype(), lone.shape()) {
+            let message = format!("{name} of row {row} of {dim}={size} alone has another shape or dtype than in its batch");
+            return Some(check::failure(Check::Relation, Some(name), message));
+        }
+        let relation = format!("row {row} of {dim}={size} alone");
+        if let Some(mut failure) = relations::same_bits(name, &relation, &in_batch, lone) {
             failure.diagnosis.push(format!(
                 "the order of operations on one row depends on the number of rows ({dim}): another kernel, tile or split is \
                  chosen by it"
@@ -142,7 +144,7 @@ fn permuted(
             *tensor = relations::permute(tensor, axis, &order);
         }
     }
-    let other = match check::execute(oracle, subject, &moved, Pattern::First) {
+    let other = match check::execute(oracle, subject, &moved, Poison::First) {
         Ok(other) => other,
         Err(error) => {
             let message = format!("inputs permuted along {dim}: {error}");
@@ -153,18 +155,28 @@ fn permuted(
         schema.results().zip(run.answers.iter().zip(&other.answers)).enumerate()
     {
         let (Some(first), Some(second)) = (first, second) else { continue };
+        if (first.dtype(), first.shape()) != (second.dtype(), second.shape()) {
+            let message = format!("{name} has another shape or dtype when the inputs are permuted along {dim}");
+            return Ok(Some(check::failure(Check::Relation, Some(name), message)));
+        }
         let back = match axis_of(declared, dim, first.shape().len()) {
-            Some(axis) => relations::permute(second, axis, &relations::inverse(&order)),
+            Some(axis) => relations::unpermute(second, axis, &order),
             None => second.to_contiguous(),
         };
-        let rules = Rules { check_nan: oracle.op().check_nan, check_inf: oracle.op().check_inf, either_right: None };
-        let difference = match first.dtype().is_float() {
-            false => relations::bits_differ(first, &back),
-            true => answer.with_bounds(place, |bounds| relations::within(first, &back, &bounds.allowed, &rules))?,
+        let relation = format!("the inputs permuted along {dim}");
+        let failure = match first.dtype().is_float() {
+            false => relations::same_bits(name, &relation, first, &back),
+            true => {
+                let rules = Rules { check_nan: oracle.op().check_nan, check_inf: oracle.op().check_inf, either_right: None };
+                answer.allowed(place, |allowed, either_right| {
+                    let both: Vec<f64> = allowed.iter().map(|allowed| 2.0 * allowed).collect();
+                    let rules = Rules { either_right, ..rules };
+                    relations::within_bounds(name, &relation, first, &back, &both, &rules)
+                })?
+            }
         };
-        if let Some(difference) = difference {
-            let message = format!("permuting {dim} does not permute {name}: {difference}");
-            return Ok(Some(check::failure(Check::Relation, Some(name), message)));
+        if failure.is_some() {
+            return Ok(failure);
         }
     }
     Ok(None)

@@ -1,7 +1,7 @@
 //! A session: the contract, the environment, and what is made once and shared by the tests of a run.
 
 use crate::calibrate::Envelopes;
-use crate::environment::{Environment, Profile};
+use crate::environment::{Environment, Profile, test_target};
 use crate::error::{Error, Result};
 use crate::case::{Generate, Request, spec::Spec};
 use crate::mirror::script::Script;
@@ -105,10 +105,7 @@ impl Session {
 
     /// The command that runs one case in its test.
     pub fn replay(&self, spec: &Spec) -> String {
-        let target = match &self.environment.target {
-            Some(target) => format!("--test {target} "),
-            None => String::new(),
-        };
+        let target = test_target().map_or(String::new(), |target| format!("--test {target} "));
         format!("GPUEMU_CASE='{spec}' cargo test {target}-- --exact {}", spec.test)
     }
 

@@ -14,7 +14,7 @@ use crate::subject::Subject;
 use crate::validate::health::Health;
 use crate::validate::statistics::Total;
 use crate::validate::verdict::{Check, Failure};
-use gpuemu_contract::{Op, TestName};
+use gpuemu_contract::{Op, Reference, TestName};
 use std::time::{Duration, Instant};
 
 /// What became of a test.
@@ -179,6 +179,17 @@ impl<'s> Trial<'s> {
         Ok(checked)
     }
 
+    /// Asks the reference the same twice: one that answers differently proves nothing.
+    fn repeat_reference(&self, case: &Case, health: &mut Health) -> Result<()> {
+        let (first, again) = (self.oracle.answer(case)?, self.oracle.answer(case)?);
+        for (declared, (first, again)) in
+            self.oracle.op().schema.results().zip(first.expected.iter().zip(&again.expected))
+        {
+            health.reference_repeated(&declared.name, first, again);
+        }
+        Ok(())
+    }
+
     fn output(&self, case: &Case, failure: &Failure) -> Option<(String, String, Vec<usize>)> {
         let name = failure.output.as_ref()?;
         let (_, dtype, shape) = case.outputs.iter().find(|(output, ..)| output == name)?;
@@ -313,6 +324,9 @@ fn run_cases(session: &Session, test: &TestName, only: Option<&Spec>, finished: 
         let spec = trial.plan(index)?;
         let case = build::build(op, &spec, trial.oracle.generator())?;
         let checked = trial.judge(&case, Some(&mut health), finished)?;
+        if index == 0 && !matches!(op.reference, Reference::Builtin(_)) {
+            trial.repeat_reference(&case, &mut health)?;
+        }
         if let Some(failure) = checked.failure {
             finished.failure = Some(trial.fail(case, failure, Some((index + 1, cases)), true)?);
             return Ok(());
