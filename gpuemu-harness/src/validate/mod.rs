@@ -3,6 +3,10 @@
 mod blocks;
 pub mod compare;
 pub mod grid;
+pub mod health;
+pub mod honesty;
+pub mod invariants;
+pub mod relations;
 mod scan;
 pub mod statistics;
 pub mod tolerance;
