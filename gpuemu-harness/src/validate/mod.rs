@@ -2,10 +2,12 @@
 
 mod blocks;
 pub mod compare;
+pub mod diagnosis;
 pub mod grid;
 pub mod health;
 pub mod honesty;
 pub mod invariants;
+pub mod picture;
 pub mod relations;
 mod scan;
 pub mod statistics;
