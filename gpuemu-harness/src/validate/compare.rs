@@ -44,7 +44,8 @@ impl Bound<'_> {
         Bound::Formula { steps, relative: tolerance.relative, absolute: tolerance.absolute }
     }
 
-    fn at(&self, number: usize, expected: f64, grid: &Grid) -> f64 {
+    /// Largest allowed absolute difference of one element.
+    pub(super) fn at(&self, number: usize, expected: f64, grid: &Grid) -> f64 {
         match self {
             Bound::Formula { steps, relative, absolute } => {
                 steps * grid.step(expected) + (relative * expected.abs() + absolute)

@@ -2,7 +2,13 @@
 
 mod blocks;
 pub mod compare;
+pub mod diagnosis;
 pub mod grid;
+pub mod health;
+pub mod honesty;
+pub mod invariants;
+pub mod picture;
+pub mod relations;
 mod scan;
 pub mod statistics;
 pub mod tolerance;

@@ -20,6 +20,8 @@ pub enum Check {
     DType,
     /// Elements still hold the poison they arrived with.
     Unwritten,
+    /// Memory of an output outside its view was written.
+    GapWritten,
     /// NaN or infinity where the mirror is finite, or the other way round.
     NonFinite,
     /// Values outside their bound.
@@ -44,6 +46,7 @@ impl Check {
             Check::Shape => "shape",
             Check::DType => "dtype",
             Check::Unwritten => "unwritten",
+            Check::GapWritten => "gap-written",
             Check::NonFinite => "non-finite",
             Check::Values => "values",
             Check::Invariant => "invariant",
