@@ -7,9 +7,12 @@ pub mod layout;
 pub mod rng;
 mod schedule;
 pub mod shape;
+pub mod shrink;
 pub mod spec;
 mod spec_parser;
 pub mod strategy;
+#[cfg(test)]
+mod testing;
 pub mod values;
 
 use crate::error::Result;
