@@ -2,7 +2,9 @@
 
 use super::schema::{Places, TensorPlace, is_integer};
 use crate::document::Report;
-use crate::{Bindings, Dimension, Domain, OutputShape, Param, ParamValue, Schema, Shape, TensorDType, TensorDecl};
+use crate::{
+    Bindings, Dimension, Domain, Expression, OutputShape, Param, ParamValue, Schema, Shape, TensorDType, TensorDecl,
+};
 use std::ops::Range;
 
 /// Up to so many combinations of sizes are tried one by one; of more, those of the smallest and largest sizes.
@@ -125,6 +127,9 @@ fn tensor_fits(tensor: &TensorDecl, place: &TensorPlace, bindings: &Bindings) ->
     for (position, axis) in axes.iter().enumerate() {
         if !axis.names().iter().all(bound) {
             return Ok(());
+        }
+        if matches!(axis, Expression::Literal(..0)) {
+            return Ok(()); // reported where it is read
         }
         let span = place.axes.get(position).cloned().unwrap_or(place.dims.clone());
         match axis.evaluate(bindings) {
