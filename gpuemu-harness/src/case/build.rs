@@ -185,3 +185,107 @@ fn names<'a>(
         given.join(", ")
     )))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::testing::{op, softmax};
+    use crate::tensor::Array;
+
+    fn spec(line: &str) -> Spec {
+        line.parse().unwrap_or_else(|error| panic!("{line}: {error}"))
+    }
+
+    #[test]
+    fn a_case_has_what_its_spec_says() {
+        let line = "op::float16::layout{B=2,S=3,H=5;axis=-1} x:padded normal seed=0000000000000007 x[1,2,4]=inf";
+        let case = build(&softmax(), &spec(line), None).expect("a case");
+        let (name, x) = &case.inputs[0];
+        assert_eq!((name.as_str(), x.shape(), x.layout().strides.as_slice()), ("x", &[2, 3, 5][..], &[24, 8, 1][..]));
+        assert_eq!(x.to_array().at(29), f64::INFINITY);
+        assert_eq!(case.outputs, [("out".to_owned(), gpuemu_contract::DType::Float16, Some(vec![2, 3, 5]))]);
+        // The same values, whatever the layout.
+        let row = build(&softmax(), &spec(&line.replace("padded", "row")), None).expect("a case");
+        assert_eq!(row.inputs[0].1, x.to_contiguous());
+        // The same bytes again.
+        assert_eq!(build(&softmax(), &spec(line), None).expect("a case").inputs[0].1, *x);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let line = "op::float32::layout{B=2,S=3,H=5;axis=-1} x:row normal seed=0000000000000007";
+        let table = [
+            (line.replace("op::", "oq::"), "the spec is of op `oq`, not of `op`"),
+            (line.replace("float32", "int8"), "op `op` is not declared for int8"),
+            (line.replace("S=3", "T=3"), "op `op` has no dimension `T`"),
+            (line.replace("S=3,", ""), "the spec lacks dimension `S` of op `op`"),
+            (line.replace("axis", "axes"), "op `op` has no parameter `axes` (did you mean `axis`?)"),
+            (line.replace("x:", "y:"), "op `op` has no input `y`"),
+            (
+                line.replace("B=2,S=3", "S=3,B=2"),
+                "op `op` has the dimensions B, S, H, in this order and each once; the spec has S, B, H",
+            ),
+            (line.replace("B=2", "B=0"), "dimension B=0 is below its `min`, 1"),
+            (line.replace("{B", "{...=2,B"), "no tensor of op `op` has the dims `...`"),
+            (
+                line.replace("B=2,S=3,H=5", "B=1000000,S=1000000,H=1000000"),
+                "tensor `x` of shape [1000000, 1000000, 1000000] is too large: more than 2^30 elements (with B=1000000, S=1000000, H=1000000, axis=-1)",
+            ),
+            (
+                line.replace("B=2,S=3,H=5", "B=18446744073709551615,S=3,H=5"),
+                "tensor `x` of shape [9223372036854775807, 3, 5] is too large: more than 2^30 elements (with B=9223372036854775807, S=3, H=5, axis=-1)",
+            ),
+            (
+                line.replace("normal", "offsets"),
+                "input `x`: distribution `offsets` is none of those for float32: zeros, ones, constant, one_hot, ramp, uniform, normal, \
+                 positive, probability, shifted, alternating, equal_maxima, tiny, edge, structured, neg_inf_rows, nan_few, inf_few, adversarial",
+            ),
+            (format!("{line} x[2,0,0]=1"), "edit `x[2,0,0]=1.0` is outside of its tensor, whose shape is [2, 3, 5]"),
+        ];
+        for (line, message) in table {
+            assert_eq!(build(&softmax(), &spec(&line), None).expect_err(&line).to_string(), message);
+        }
+    }
+
+    #[test]
+    fn constraints_and_empty_tensors_are_refused_where_the_op_says_so() {
+        let even = op(
+            "[ops.schema]\ndims = { H = [2, 4] }\nwhere = [\"H % 2 == 0\"]\ninputs = { x = [\"H\"] }\noutputs = { out = [\"H\"] }",
+        );
+        let error = build(&even, &spec("op::float32::default{H=3} x:row normal seed=0000000000000007"), None);
+        assert_eq!(error.expect_err("odd").to_string(), "H=3 does not satisfy `where = [\"H % 2 == 0\"]`");
+    }
+
+    #[test]
+    fn an_inout_tensor_is_never_broadcast() {
+        let inplace = op(
+            "[ops.schema]\ndims = { B = [4], H = [2, 4] }\ninputs = { x = { dims = [\"B\", \"H\"], inout = true }, y = [\"B\", \"H\"] }",
+        );
+        let line = "op::float32::default{B=4,H=2} x:broadcast normal y:broadcast normal seed=0000000000000007";
+        let case = build(&inplace, &spec(line), None).expect("a case");
+        assert_eq!(case.inputs[0].1.layout().strides, [2, 1]);
+        assert_eq!(case.inputs[1].1.layout().strides, [0, 1]);
+    }
+
+    #[test]
+    fn a_generator_is_given_the_stream_of_its_input() {
+        struct Ramp;
+        impl Generate for Ramp {
+            fn generate(&self, request: &Request<'_>) -> Result<Array> {
+                assert_eq!((request.target, request.seed), ("pkg.mod:make", derive(7, "x")));
+                let count = request.shape.iter().product::<usize>();
+                Ok(Array::float(request.dtype, request.shape, (0..count).map(|i| i as f64).collect()))
+            }
+        }
+        let own = op(
+            "[ops.schema]\ndims = { H = [2, 4] }\ninputs = { x = { dims = [\"H\"], generate = \"pkg.mod:make\" } }\noutputs = { out = [\"H\"] }",
+        );
+        let spec = spec("op::float32::default{H=4} x:reversed generated seed=0000000000000007");
+        let case = build(&own, &spec, Some(&Ramp)).expect("a case");
+        assert_eq!(case.inputs[0].1.data::<f32>(), [3.0, 2.0, 1.0, 0.0]);
+        assert_eq!(
+            build(&own, &spec, None).expect_err("no worker").to_string(),
+            "input `x`: its generator `pkg.mod:make` needs Python, and no worker runs"
+        );
+    }
+}

@@ -11,6 +11,8 @@ pub mod shrink;
 pub mod spec;
 mod spec_parser;
 pub mod strategy;
+#[cfg(test)]
+mod testing;
 pub mod values;
 
 use crate::error::Result;

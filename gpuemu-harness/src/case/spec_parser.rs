@@ -309,3 +309,156 @@ impl<'a> Reader<'a> {
         if path.is_empty() { self.fail("the path of a regression file") } else { Ok(path.to_owned()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{Just, TestCaseError, any, prop, prop_assert_eq, prop_oneof, proptest};
+    use proptest::sample::select;
+    use proptest::strategy::Strategy as _;
+
+    const LINE: &str =
+        "softmax::float32::adversarial{B=1,S=7,H=3;axis=-1} x:row adversarial@2^40 seed=9f3c5a7700112233 x[0,0,2]=inf";
+
+    #[test]
+    fn the_documented_line_reads_as_it_says() {
+        let spec: Spec = LINE.parse().expect("a spec");
+        assert_eq!(spec.test, TestName::parse("softmax::float32::adversarial").expect("a test name"));
+        assert_eq!(spec.dims, [("B".to_owned(), 1), ("S".to_owned(), 7), ("H".to_owned(), 3)]);
+        assert_eq!(spec.params, [("axis".to_owned(), ParamValue::Int(-1))]);
+        let values = Distribution { kind: Kind::Adversarial, exponent: 40 };
+        assert_eq!(spec.inputs, [InputSpec { name: "x".to_owned(), layout: LayoutKind::Row, values }]);
+        assert_eq!(spec.seed, 0x9f3c5a7700112233);
+        assert_eq!(spec.edits, [Edit { input: "x".to_owned(), index: vec![0, 0, 2], value: f64::INFINITY }]);
+        assert_eq!(spec.to_string(), LINE);
+    }
+
+    #[test]
+    fn other_forms_round_trip() {
+        for line in [
+            "add::int8::default{} seed=0000000000000000",
+            "add::bool::layout{;causal=true,eps=1e-5,mode=\"a \\\"b\\\"\"} x:padded zeros y:sliced one_hot seed=0000000000000001",
+            "relu::bfloat16::edge{...=2x3x4,H=5} x:row edge@2^-3 seed=00000000000000ff x[1,2,3,4]=-0.0 x[]=NaN",
+            "relu::float64::edge{...=scalar} x:row normal seed=00000000000000ff @some/file.toml",
+        ] {
+            assert_eq!(line.parse::<Spec>().unwrap_or_else(|error| panic!("{line}: {error}")).to_string(), line);
+        }
+        let file: Line = "@gpuemu-regressions/softmax/9f3c5a.toml".parse().expect("a file");
+        assert_eq!(file, Line::File("gpuemu-regressions/softmax/9f3c5a.toml".to_owned()));
+    }
+
+    #[test]
+    fn errors_name_the_place_and_the_nearest_spelling() {
+        let table = [
+            (
+                LINE.replace("float32", "flaot32"),
+                "spec, column 10: expected a dtype (did you mean `float32`?), found `flaot32::adversarial{B=1`",
+            ),
+            (
+                LINE.replace("::adversarial", "::boundry"),
+                "spec, column 19: expected a strategy (did you mean `boundary`?), found `boundry{B=1,S=7,H=3;axis`",
+            ),
+            (
+                LINE.replace("x:row", "x:rwo"),
+                "spec, column 54: expected a layout (did you mean `row`?), found `rwo adversarial@2^40 see`",
+            ),
+            (
+                LINE.replace(" adversarial@", " adverserial@"),
+                "spec, column 58: expected a distribution (did you mean `adversarial`?), found `adverserial@2^40 seed=9f`",
+            ),
+            (LINE.replace("B=1", "B=-1"), "spec, column 33: expected a size, found `-1,S=7,H=3;axis=-1} x:ro`"),
+            (
+                LINE.replace("2^40", "2^4000"),
+                "spec, column 72: expected an exponent from -1074 to 1023, found `4000 seed=9f3c5a77001122`",
+            ),
+            (
+                LINE.replace(" x[0", " y[0"),
+                "spec, column 97: expected an edit of an input of this spec, found `y[0,0,2]=inf`",
+            ),
+            (
+                LINE.replace("=inf", "=infinte"),
+                "spec, column 106: expected a number, inf, -inf or NaN, found `infinte`",
+            ),
+            ("softmax".to_owned(), "spec, column 8: expected `::`, found the end"),
+            (
+                "softmax::float32::layout{B=1} x:row normal".to_owned(),
+                "spec, column 43: expected an input as in `x:row normal`, or `seed=`, found the end",
+            ),
+        ];
+        for (line, message) in table {
+            assert_eq!(line.parse::<Spec>().expect_err(&line).to_string(), message);
+        }
+    }
+
+    fn name() -> impl proptest::strategy::Strategy<Value = String> {
+        "[a-zA-Z_][a-zA-Z0-9_]{0,8}"
+    }
+
+    fn param() -> impl proptest::strategy::Strategy<Value = ParamValue> {
+        prop_oneof![
+            any::<i64>().prop_map(ParamValue::Int),
+            proptest::num::f64::NORMAL.prop_map(ParamValue::Float),
+            select(vec![0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, 1e300, 5e-324]).prop_map(ParamValue::Float),
+            any::<bool>().prop_map(ParamValue::Bool),
+            any::<String>().prop_map(ParamValue::Text),
+        ]
+    }
+
+    fn spec() -> impl proptest::strategy::Strategy<Value = Spec> {
+        let test = (name(), select(&DType::ALL[..]), select(&Strategy::ALL[..]));
+        let test = test.prop_map(|(op, dtype, strategy)| TestName { op, dtype, strategy });
+        let values = (select(Kind::ALL), prop_oneof![Just(0), Distribution::EXPONENTS]);
+        let values = values.prop_map(|(kind, exponent)| Distribution { kind, exponent });
+        let input = (name(), select(&LayoutKind::ALL[..]), values);
+        let input = input.prop_map(|(name, layout, values)| InputSpec { name, layout, values });
+        let edits = proptest::collection::vec(
+            (any::<prop::sample::Index>(), proptest::collection::vec(any::<u64>(), 0..4), any::<f64>()),
+            0..3,
+        );
+        (
+            test,
+            proptest::collection::vec((name(), any::<u64>()), 0..4),
+            proptest::option::of(proptest::collection::vec(any::<u64>(), 0..4)),
+            proptest::collection::vec((name(), param()), 0..4),
+            proptest::collection::vec(input, 0..4),
+            any::<u64>(),
+            edits,
+            proptest::option::of(any::<String>()),
+        )
+            .prop_map(|(test, dims, any_rank, params, inputs, seed, edits, file)| {
+                let edits = edits.into_iter().filter(|_| !inputs.is_empty()).map(|(input, index, value)| Edit {
+                    input: input.get(&inputs).name.clone(),
+                    index,
+                    value,
+                });
+                // A NaN is not equal to itself; its line is.
+                let edits = edits.filter(|edit| !edit.value.is_nan()).collect();
+                Spec { test, dims, any_rank, params, inputs, seed, edits, file }
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn printing_and_reading_round_trip(spec in spec()) {
+            let line = spec.to_string();
+            let back: Spec = line.parse().map_err(|error| TestCaseError::fail(format!("{line}: {error}")))?;
+            prop_assert_eq!(&back, &spec);
+            prop_assert_eq!(back.to_string(), line);
+        }
+
+        #[test]
+        fn no_text_panics(text in any::<String>()) {
+            let _ = text.parse::<Spec>();
+            let _ = text.parse::<Line>();
+        }
+
+        #[test]
+        fn no_damaged_line_panics(at in 0..LINE.len(), length in 0usize..5, patch in "[a-z0-9=:;,@^{}\\[\\]\" \\\\-]{0,3}") {
+            let mut text = LINE.to_owned();
+            text.replace_range(at..(at + length).min(LINE.len()), &patch);
+            if let Ok(spec) = text.parse::<Spec>() {
+                prop_assert_eq!(spec.to_string().parse::<Spec>().expect("what it prints").to_string(), spec.to_string());
+            }
+        }
+    }
+}

@@ -297,3 +297,138 @@ impl Slot<'_> {
         others.iter().copied().find(|&kind| accepted(kind)).unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::build::build;
+    use crate::case::testing::{op, softmax};
+    use gpuemu_contract::ParamValue;
+    use std::collections::BTreeSet;
+
+    fn specs(op: &Op, strategy: Strategy, count: u32) -> Vec<Spec> {
+        let test = TestName { op: "op".to_owned(), dtype: DType::Float32, strategy };
+        let planner = Planner::new(op, &test, 42).expect("a plan");
+        (0..count).map(|index| planner.plan(index, &mut |_| true).expect("a spec")).collect()
+    }
+
+    fn sizes(specs: &[Spec], dim: &str) -> BTreeSet<u64> {
+        specs.iter().map(|spec| spec.dim(dim).expect("a dimension")).collect()
+    }
+
+    #[test]
+    fn ten_cases_have_every_boundary_size_and_parameter() {
+        let specs = specs(&softmax(), Strategy::Boundary, 10);
+        assert_eq!(sizes(&specs, "B"), BTreeSet::from([1, 2, 8]));
+        assert_eq!(sizes(&specs, "S"), BTreeSet::from([1, 7, 128]));
+        // Declared: 1, 3, 256, 1025. Of the tile: 1, 127, 128, 129, 193 (the first prime above 192), 257.
+        assert_eq!(sizes(&specs, "H"), BTreeSet::from([1, 3, 127, 128, 129, 193, 256, 257, 1025]));
+        let axes: Vec<&ParamValue> = specs.iter().map(|spec| &spec.params[0].1).collect();
+        assert!(axes.contains(&&ParamValue::Int(-1)) && axes.contains(&&ParamValue::Int(1)));
+        assert_eq!((specs[0].dim("B"), specs[0].dim("S"), specs[0].dim("H")), (Some(1), Some(1), Some(1)));
+    }
+
+    #[test]
+    fn every_strategy_of_every_dtype_gives_buildable_and_repeatable_cases() {
+        let matmul = op("params = { causal = [true, false] }\n[ops.schema]\n\
+            dims = { M = { candidates = [], tile = 16, min = 0 }, K = [1, 7, 64], V = [5, 9] }\nwhere = [\"M != 16 or K == 7\"]\n\
+            inputs = { a = [\"M\", \"K\"], b = { dims = [\"K\", \"M\"], inout = true, layouts = [\"row\", \"transposed\"] },\n\
+            s = { dims = [\"M\"], domain = \"positive\" }, t = { dims = [], domain = [-1.0, 2.0] },\n\
+            p = { dims = [\"M\", \"V\"], domain = \"probability\" },\n\
+            i = { dims = [\"M\"], dtype = \"int64\", domain = { range = [0, \"V-1\"], sentinel = -1 } },\n\
+            u = { dims = [\"M\", \"V\"], dtype = \"int32\", domain = { unique = [0, 99] } },\n\
+            o = { dims = [\"V\"], dtype = \"int32\", domain = { offsets = \"M\" } },\n\
+            m = { dims = [\"M\", \"K\"], dtype = \"bool\" } }\noutputs = { out = [\"M\", \"M\"] }");
+        for dtype in [DType::Float32, DType::Float16, DType::Int32] {
+            for strategy in Strategy::ALL {
+                let test = TestName { op: "op".to_owned(), dtype, strategy };
+                let planner = Planner::new(&matmul, &test, 42).expect("a plan");
+                for index in 0..40 {
+                    let spec = planner.plan(index, &mut |_| true).expect("a spec");
+                    assert_eq!(plan(&matmul, &test, 42, index, &mut |_| true).expect("a spec"), spec);
+                    assert_eq!(spec.to_string().parse::<Spec>().expect("a line"), spec);
+                    let case = build(&matmul, &spec, None).unwrap_or_else(|error| panic!("{spec}: {error}"));
+                    within_domains(&case, &spec);
+                }
+            }
+        }
+    }
+
+    fn within_domains(case: &crate::case::Case, spec: &Spec) {
+        let values = |name: &str| {
+            let (_, tensor) = case.inputs.iter().find(|(input, _)| input == name).expect("an input");
+            let array = tensor.to_array();
+            (0..array.len()).map(|i| array.at(i)).collect::<Vec<f64>>()
+        };
+        let v = spec.dim("V").expect("V") as f64;
+        // Float domains bind in float tests; an int32 test has integers there only where the domain allows them.
+        if case.spec.test.dtype.is_float() {
+            assert!(values("s").iter().all(|&x| x > 0.0 && x.is_finite()), "{spec}");
+            assert!(values("t").iter().all(|&x| (-1.0..=2.0).contains(&x)), "{spec}");
+            assert!(values("p").iter().all(|&x| (0.0..=1.0).contains(&x)), "{spec}");
+        }
+        assert!(values("i").iter().all(|&x| (-1.0..v).contains(&x)), "{spec}");
+        assert!(values("m").iter().all(|&x| x == 0.0 || x == 1.0), "{spec}");
+        for row in values("u").chunks(v as usize) {
+            let mut sorted = row.to_vec();
+            sorted.sort_by(f64::total_cmp);
+            assert!(sorted.windows(2).all(|pair| pair[0] < pair[1]) && sorted[0] >= 0.0, "{spec}");
+        }
+        let offsets = values("o");
+        assert!(offsets[0] == 0.0 && offsets.windows(2).all(|pair| pair[0] <= pair[1]), "{spec}");
+        assert_eq!(offsets.last(), Some(&(spec.dim("M").expect("M") as f64)), "{spec}");
+    }
+
+    #[test]
+    fn constraints_hold_and_zero_comes_where_it_is_allowed() {
+        let square = op(
+            "[ops.schema]\ndims = { M = { candidates = [64], tile = 32, min = 0 }, K = { candidates = [64], tile = 32 } }\n\
+            where = [\"M == K or M == 0\"]\ninputs = { x = [\"M\", \"K\"] }\noutputs = { out = [\"M\"] }",
+        );
+        let found = specs(&square, Strategy::Boundary, 30);
+        assert!(found.iter().all(|spec| spec.dim("M") == spec.dim("K") || spec.dim("M") == Some(0)));
+        assert_eq!(sizes(&found, "M"), BTreeSet::from([0, 1, 31, 32, 33, 53, 64, 65]));
+        assert!(!sizes(&specs(&square, Strategy::Adversarial, 30), "M").contains(&0));
+    }
+
+    #[test]
+    fn impossible_constraints_are_a_clear_error() {
+        let none = op(
+            "[ops.schema]\ndims = { H = [2, 4] }\nwhere = [\"H % 2 == 0\"]\ninputs = { x = [\"H\"] }\noutputs = { out = [\"H\"] }",
+        );
+        let mut none = none;
+        none.schema.dims[0].1.candidates = vec![3, 5];
+        let test = TestName { op: "op".to_owned(), dtype: DType::Float32, strategy: Strategy::Boundary };
+        assert_eq!(
+            Planner::new(&none, &test, 42).map(|_| ()).expect_err("no case").to_string(),
+            "op `op` has no case: no choice of H from [3, 5] satisfies its shapes, its domains and `where` `H % 2 == 0`"
+        );
+    }
+
+    #[test]
+    fn layout_has_every_kind_and_only_layout_has_them() {
+        let found = specs(&softmax(), Strategy::Layout, 14);
+        let layouts: BTreeSet<LayoutKind> = found.iter().map(|spec| spec.inputs[0].layout).collect();
+        assert_eq!(layouts, LayoutKind::ALL[1..].iter().copied().collect());
+        assert!(
+            specs(&softmax(), Strategy::Adversarial, 30).iter().all(|spec| spec.inputs[0].layout == LayoutKind::Row)
+        );
+    }
+
+    #[test]
+    fn the_largest_finite_exponent_is_searched_and_written() {
+        let test = TestName { op: "op".to_owned(), dtype: DType::Float32, strategy: Strategy::Edge };
+        let softmax = softmax();
+        // A mirror that squares: finite up to 2^63.
+        let mut asked = 0;
+        let spec = plan(&softmax, &test, 42, 3, &mut |spec| {
+            asked += 1;
+            spec.inputs[0].values.exponent <= 63
+        });
+        let values = spec.expect("a spec").inputs[0].values;
+        assert_eq!(values, Distribution { kind: Kind::Edge, exponent: 62 });
+        assert!(asked <= 20, "{asked} questions");
+        let spec = plan(&softmax, &test, 42, 3, &mut |_| false).expect("a spec");
+        assert_eq!(spec.inputs[0].values, Kind::Normal.into());
+    }
+}
