@@ -265,18 +265,15 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error_with_its_message_and_place() {
-        let line = line!() + 2;
-        let table: [(Function, String); 2] = [
-            (Function::from_closure(&[DType::Float32], |_| panic!("row {} is empty", 3)), "row 3 is empty".to_owned()),
-            (
-                Function::from_closure(&[DType::Float32], |_| std::panic::panic_any(7)),
-                "a value that is no text".to_owned(),
-            ),
+        let dtypes = &[DType::Float32];
+        let table = [
+            (line!(), Function::from_closure(dtypes, |_| panic!("row {} is empty", 3)), "row 3 is empty"),
+            (line!(), Function::from_closure(dtypes, |_| std::panic::panic_any(7)), "a value that is no text"),
         ];
-        for (number, (function, message)) in (0..).zip(table) {
+        for (line, function, message) in table {
             let error = run(&function, DType::Float32).unwrap_err();
             assert_eq!(error.kind, "panicked");
-            let place = format!("panicked at {}:{}:", file!(), line + number);
+            let place = format!("panicked at {}:{}:", file!(), line);
             assert!(error.message.starts_with(&place), "{}", error.message);
             assert!(error.message.ends_with(&format!(": {message}")), "{}", error.message);
         }
