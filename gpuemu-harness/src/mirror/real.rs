@@ -85,6 +85,10 @@ pub trait Real:
     fn into_f64s(values: Vec<Self>) -> Vec<f64> {
         values.into_iter().map(Self::to_f64).collect()
     }
+    /// Appends [`Real::to_f64`] of each.
+    fn append_f64s(values: &[Self], to: &mut Vec<f64>) {
+        to.extend(values.iter().map(|value| value.to_f64()));
+    }
     /// [`Real::exp`] of each, in place.
     fn exp_each(values: &mut [Self]) {
         for value in values {
@@ -172,6 +176,9 @@ impl Real for f64 {
     }
     fn into_f64s(values: Vec<Self>) -> Vec<f64> {
         values
+    }
+    fn append_f64s(values: &[Self], to: &mut Vec<f64>) {
+        to.extend_from_slice(values);
     }
     fn exp_each(values: &mut [Self]) {
         vector_math::exp_f64(values);

@@ -52,15 +52,19 @@ pub fn gelu<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
     }
     let (slope, cubic) = (R::from_f64((2.0 / std::f64::consts::PI).sqrt()), R::from_f64(0.044715));
     let inner = |x: R| slope * (x + cubic * (x * x * x));
-    if !R::PRECISE {
-        return each(arguments, |x: R| half * x * (R::ONE + inner(x).tanh()));
-    }
-    // (1 + tanh y) / 2 = sigmoid(2 y), which does not cancel.
     each_block(arguments, |x: &[R], out| {
-        out.extend(x.iter().map(|&x| inner(x) + inner(x)));
-        let start = out.len() - x.len();
-        sigmoid_each(&mut out[start..]);
-        multiply_each(&mut out[start..], x);
+        if R::PRECISE {
+            // (1 + tanh y) / 2 = sigmoid(2 y), which does not cancel.
+            out.extend(x.iter().map(|&x| inner(x) + inner(x)));
+            sigmoid_each(out);
+            multiply_each(out, x);
+        } else {
+            out.extend(x.iter().map(|&x| inner(x)));
+            tanh_each(out);
+            for (value, &x) in out.iter_mut().zip(x) {
+                *value = half * x * (R::ONE + *value);
+            }
+        }
     })
 }
 
@@ -68,8 +72,7 @@ pub fn gelu<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
 pub fn silu<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
     each_block(arguments, |x: &[R], out| {
         out.extend_from_slice(x);
-        let start = out.len() - x.len();
-        silu_each(&mut out[start..]);
+        silu_each(out);
     })
 }
 
@@ -77,8 +80,7 @@ pub fn silu<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
 pub fn sigmoid<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
     each_block(arguments, |x: &[R], out| {
         out.extend_from_slice(x);
-        let start = out.len() - x.len();
-        sigmoid_each(&mut out[start..]);
+        sigmoid_each(out);
     })
 }
 
@@ -88,12 +90,8 @@ pub fn tanh<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
         return each(arguments, |x: R| x.tanh());
     }
     each_block(arguments, |x: &[R], out| {
-        out.extend(x.iter().map(|&x| x + x));
-        let start = out.len() - x.len();
-        R::exp_each(&mut out[start..]);
-        for value in &mut out[start..] {
-            *value = R::ONE - (R::ONE + R::ONE) / (*value + R::ONE);
-        }
+        out.extend_from_slice(x);
+        tanh_each(out);
     })
 }
 
@@ -101,8 +99,7 @@ pub fn tanh<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
 pub fn exp<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
     each_block(arguments, |x: &[R], out| {
         out.extend_from_slice(x);
-        let start = out.len() - x.len();
-        R::exp_each(&mut out[start..]);
+        R::exp_each(out);
     })
 }
 
@@ -110,12 +107,27 @@ pub fn exp<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
 pub fn swiglu<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
     let (gate, up) = (arguments.input(0), arguments.input(1));
     let shape = broadcast(&gate.shape, &up.shape)?;
-    let mut gated = reals::<R>(gate).into_owned();
-    gated.chunks_mut(BLOCK).for_each(silu_each);
-    let up = reals::<R>(up);
-    let mut answer = stretch(&gated, &gate.shape, &shape).into_owned();
-    multiply_each(&mut answer, &stretch(&up, &arguments.input(1).shape, &shape));
+    let (gates, ups) = (reals::<f64>(gate), reals::<f64>(up));
+    let (gates, ups) = (stretch(&gates, &gate.shape, &shape), stretch(&ups, &up.shape, &shape));
+    let mut answer = Vec::with_capacity(gates.len());
+    for (gate, up) in gates.chunks(BLOCK).zip(ups.chunks(BLOCK)) {
+        let mut gated = R::from_f64s(gate).into_owned();
+        silu_each(&mut gated);
+        multiply_each(&mut gated, &R::from_f64s(up));
+        R::append_f64s(&gated, &mut answer);
+    }
     arguments.answer(&shape, answer)
+}
+
+/// `1 - 2 / (e^2x + 1)`.
+fn tanh_each<R: Real>(values: &mut [R]) {
+    for value in values.iter_mut() {
+        *value = *value + *value;
+    }
+    R::exp_each(values);
+    for value in values.iter_mut() {
+        *value = R::ONE - (R::ONE + R::ONE) / (*value + R::ONE);
+    }
 }
 
 fn silu_each<R: Real>(values: &mut [R]) {
@@ -150,16 +162,17 @@ fn multiply_each<R: Real>(values: &mut [R], factors: &[R]) {
 
 /// A function of each element.
 fn each<R: Real>(arguments: &Arguments<'_>, function: impl Fn(R) -> R) -> Result<Vec<Array>> {
-    let x = arguments.input(0);
-    arguments.answer(&x.shape, reals::<R>(x).iter().map(|&value| function(value)).collect())
+    each_block(arguments, |x: &[R], out| out.extend(x.iter().map(|&value| function(value))))
 }
 
 /// A function of blocks: it appends as many values as it is given.
 fn each_block<R: Real>(arguments: &Arguments<'_>, function: impl Fn(&[R], &mut Vec<R>)) -> Result<Vec<Array>> {
     let x = arguments.input(0);
-    let mut answer = Vec::with_capacity(x.len());
-    for block in reals::<R>(x).chunks(BLOCK) {
-        function(block, &mut answer);
+    let (mut answer, mut out) = (Vec::with_capacity(x.len()), Vec::with_capacity(BLOCK));
+    for block in reals::<f64>(x).chunks(BLOCK) {
+        out.clear();
+        function(&R::from_f64s(block), &mut out);
+        R::append_f64s(&out, &mut answer);
     }
     arguments.answer(&x.shape, answer)
 }

@@ -213,22 +213,14 @@ impl Rows {
         self.outer * self.inner
     }
 
-    /// Calls `each` with every row, gathered where it is not contiguous, in row-major order of the other axes.
+    /// Calls `each` with every row, in row-major order of the other axes.
     pub fn for_each<T: Copy>(&self, values: &[T], mut each: impl FnMut(&[T])) {
-        if self.inner == 1 {
-            for number in 0..self.outer {
-                each(&values[number * self.length..][..self.length]);
-            }
-            return;
-        }
-        let mut row = Vec::with_capacity(self.length);
-        for outer in 0..self.outer {
-            let block = &values[outer * self.length * self.inner..][..self.length * self.inner];
-            for inner in 0..self.inner {
-                row.clear();
-                row.extend(block.iter().skip(inner).step_by(self.inner));
-                each(&row);
-            }
+        if self.length == 0 {
+            (0..self.count()).for_each(|_| each(&[]));
+        } else if self.inner == 1 {
+            values.chunks_exact(self.length).for_each(each);
+        } else {
+            self.tiles(values, |tile, _| tile.chunks_exact(self.length).for_each(&mut each));
         }
     }
 
@@ -239,23 +231,60 @@ impl Rows {
         reduced
     }
 
-    /// A row for every row: `map` is given a row to read and one of the same length to append to.
-    pub fn map<T: Copy>(&self, values: &[T], mut map: impl FnMut(&[T], &mut Vec<T>)) -> Vec<T> {
+    /// A row for every row: `map` is given a row to read and appends as many values.
+    pub fn map<T: Copy + Default>(&self, values: &[T], mut map: impl FnMut(&[T], &mut Vec<T>)) -> Vec<T> {
         let mut mapped = Vec::with_capacity(values.len());
-        self.for_each(values, |row| map(row, &mut mapped));
-        if self.inner == 1 || mapped.is_empty() {
+        if self.inner == 1 || values.is_empty() {
+            self.for_each(values, |row| map(row, &mut mapped));
             return mapped;
         }
-        // Rows were appended one after the other: put their elements back `inner` apart.
-        let mut placed = mapped.clone();
-        for (number, row) in mapped.chunks_exact(self.length).enumerate() {
-            let (outer, inner) = (number / self.inner, number % self.inner);
-            let block = &mut placed[outer * self.length * self.inner..][..self.length * self.inner];
-            for (to, &value) in block.iter_mut().skip(inner).step_by(self.inner).zip(row) {
-                *to = value;
+        mapped.resize(values.len(), T::default());
+        let mut rows = Vec::new();
+        self.tiles(values, |tile, first| {
+            rows.clear();
+            tile.chunks_exact(self.length).for_each(|row| map(row, &mut rows));
+            for (lane, row) in rows.chunks_exact(self.length).enumerate() {
+                for (at, &value) in row.iter().enumerate() {
+                    mapped[first + at * self.inner + lane] = value;
+                }
+            }
+        });
+        mapped
+    }
+
+    /// [`Rows::map`] in a working precision: row by row, so that nothing but the answer is held as a whole.
+    pub fn map_reals<R: Real>(&self, array: &Array, mut map: impl FnMut(&[R], &mut Vec<R>)) -> Vec<f64> {
+        let mut mapped = Vec::new();
+        self.map(&reals::<f64>(array), |row, out| {
+            mapped.clear();
+            map(&R::from_f64s(row), &mut mapped);
+            R::append_f64s(&mapped, out);
+        })
+    }
+
+    /// [`Rows::reduce`] in a working precision.
+    pub fn reduce_reals<R: Real, U>(&self, array: &Array, mut reduce: impl FnMut(&[R]) -> U) -> Vec<U> {
+        self.reduce(&reals::<f64>(array), |row| reduce(&R::from_f64s(row)))
+    }
+
+    /// Gathers rows that are not contiguous, a few neighbours at once, so that memory is read in runs. Calls `each` with
+    /// these rows one after the other and the place of the first element of the first.
+    fn tiles<T: Copy>(&self, values: &[T], mut each: impl FnMut(&[T], usize)) {
+        const WIDTH: usize = 16;
+        let mut tile = Vec::new();
+        for outer in 0..self.outer {
+            for lane in (0..self.inner).step_by(WIDTH) {
+                let (first, width) = (outer * self.length * self.inner + lane, WIDTH.min(self.inner - lane));
+                tile.resize(width * self.length, values[first]);
+                for at in 0..self.length {
+                    let run = &values[first + at * self.inner..][..width];
+                    for (lane, &value) in run.iter().enumerate() {
+                        tile[lane * self.length + at] = value;
+                    }
+                }
+                each(&tile, first);
             }
         }
-        placed
     }
 }
 
@@ -338,6 +367,10 @@ mod tests {
     #[test]
     fn rows_along_each_axis() {
         let values: Vec<usize> = (0..24).collect();
+        let wide: Vec<usize> = (0..3 * 5 * 35).collect();
+        let rows = Rows::along(&[3, 5, 35], 1);
+        rows.for_each(&wide, |row| assert!(row.windows(2).all(|pair| pair[1] == pair[0] + 35), "{row:?}"));
+        assert_eq!(rows.map(&wide, |row, out| out.extend(row)), wide);
         for axis in 0..3 {
             let rows = Rows::along(&[2, 3, 4], axis);
             let step = [12, 4, 1][axis];

@@ -24,7 +24,7 @@ pub fn layer_norm<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
     let eps = R::from_f64(arguments.float("eps")?);
     let (weight, bias) = (affine::<R>(arguments, 1, rows.length)?, affine::<R>(arguments, 2, rows.length)?);
     let answer =
-        rows.map(&reals::<R>(x), |row, out| {
+        rows.map_reals(x, |row: &[R], out| {
             let (mean, variance) = mean_and_variance(row);
             let deviation = (variance + eps).sqrt();
             out.extend(row.iter().enumerate().map(|(at, &value)| {
@@ -42,7 +42,7 @@ pub fn rms_norm<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
     let (x, rows) = (arguments.input(0), last_axis(arguments)?);
     let eps = R::from_f64(arguments.float("eps")?);
     let weight = affine::<R>(arguments, 1, rows.length)?;
-    let answer = rows.map(&reals::<R>(x), |row, out| {
+    let answer = rows.map_reals(x, |row: &[R], out| {
         let root = (sum_of_squares(row, R::ZERO) / R::from_f64(row.len() as f64) + eps).sqrt();
         out.extend(
             row.iter().enumerate().map(|(at, &value)| scale_and_shift(value / root, weight.as_deref(), None, at)),
@@ -66,7 +66,7 @@ pub fn group_norm<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
     let rows = Rows { outer: samples * groups, length: channels / groups * area, inner: 1 };
     let (weight, bias) = (affine::<R>(arguments, 1, channels)?, affine::<R>(arguments, 2, channels)?);
     let mut first_channel = 0;
-    let answer = rows.map(&reals::<R>(x), |row, out| {
+    let answer = rows.map_reals(x, |row: &[R], out| {
         let (mean, variance) = mean_and_variance(row);
         let deviation = (variance + eps).sqrt();
         out.extend(row.iter().enumerate().map(|(at, &value)| {
@@ -85,7 +85,7 @@ pub fn l2_norm<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
     let x = arguments.input(0);
     let eps = R::from_f64(arguments.float("eps")?);
     let rows = Rows::along(&x.shape, arguments.axis(&x.shape)?);
-    let answer = rows.map(&reals::<R>(x), |row, out| {
+    let answer = rows.map_reals(x, |row: &[R], out| {
         let norm = sum_of_squares(row, R::ZERO).sqrt();
         let norm = if norm < eps { eps } else { norm };
         out.extend(row.iter().map(|&value| value / norm));

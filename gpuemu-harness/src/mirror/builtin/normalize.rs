@@ -1,6 +1,6 @@
 //! Softmax and its logarithm.
 
-use super::arguments::{Arguments, Rows, reals};
+use super::arguments::{Arguments, Rows};
 use crate::error::Result;
 use crate::mirror::real::Real;
 use crate::tensor::Array;
@@ -19,7 +19,7 @@ pub fn softmax<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
     let x = arguments.input(0);
     let rows = Rows::along(&x.shape, arguments.axis(&x.shape)?);
     let edges = arguments.edges();
-    let answer = rows.map(&reals::<R>(x), |row, out| {
+    let answer = rows.map_reals(x, |row: &[R], out| {
         let start = out.len();
         out.extend_from_slice(row);
         let out = &mut out[start..];
@@ -52,7 +52,7 @@ pub fn log_softmax<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
     let rows = Rows::along(&x.shape, arguments.axis(&x.shape)?);
     let edges = arguments.edges();
     let mut powers = Vec::new();
-    let answer = rows.map(&reals::<R>(x), |row, out| {
+    let answer = rows.map_reals(x, |row: &[R], out| {
         let start = out.len();
         out.extend_from_slice(row);
         let out = &mut out[start..];

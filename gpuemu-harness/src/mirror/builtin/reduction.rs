@@ -3,7 +3,7 @@
 //! Under `nan = "ignore"` a NaN counts as absent (in a running sum: as 0). A row with nothing in it, or nothing but
 //! ignored NaNs, answers what each operator states, unless `empty = "zero"` or `empty = "nan"` says otherwise.
 
-use super::arguments::{Arguments, Rows, reals};
+use super::arguments::{Arguments, Rows};
 use super::norm::squared_deviations;
 use super::operands::{all_integers, integer_answer};
 use crate::error::{Error, Result};
@@ -72,7 +72,7 @@ pub fn argmax<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
         }
         Values::Float(_) => {
             let beats = |value: R, best: R| value > best;
-            rows.reduce(&reals::<R>(x), |row| first_best(row, beats, R::is_nan, ignore))
+            rows.reduce_reals(x, |row: &[R]| first_best(row, beats, R::is_nan, ignore))
         }
     };
     integer_answer(arguments, &shape, places.into_iter().map(|place| Wrapping(place as i64)).collect())
@@ -94,7 +94,7 @@ pub fn cumsum<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
         return integer_answer(arguments, &x.shape, sums);
     }
     let ignore = arguments.edges().nan == NanPolicy::Ignore;
-    let sums = rows.map(&reals::<R>(x), |row, out| {
+    let sums = rows.map_reals(x, |row: &[R], out| {
         let (mut sum, mut lost) = (R::ZERO, R::ZERO);
         out.extend(row.iter().map(|&value| {
             let value = if ignore && value.is_nan() { R::ZERO } else { value };
@@ -139,7 +139,7 @@ fn reduce<R: Real>(arguments: &Arguments<'_>, natural: R, function: impl Fn(&[R]
         EmptyPolicy::Zero => R::ZERO,
         EmptyPolicy::Nan => R::NAN,
     };
-    let answer = rows.reduce(&reals::<R>(arguments.input(0)), |row| {
+    let answer = rows.reduce_reals(arguments.input(0), |row: &[R]| {
         let row = present(row, arguments);
         if row.is_empty() { of_nothing } else { function(&row) }
     });
