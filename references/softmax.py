@@ -4,7 +4,7 @@ import numpy as np
 
 
 def reference(x, axis: int = -1):
-    exponentials = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    exponentials = np.exp(x - np.max(x, axis=axis, keepdims=True, initial=-np.inf))
     return exponentials / np.sum(exponentials, axis=axis, keepdims=True)
 
 

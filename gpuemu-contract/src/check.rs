@@ -111,10 +111,11 @@ fn check_value(report: &mut Report<'_>, entry: &Entry<'_>, kind: &Kind) {
             }
         }
         Kind::MapOf(words, of) => {
+            let table = entry.key;
             for entry in entries(entry) {
                 if !words.contains(&entry.key) {
                     let help = suggestion_of_choice(entry.key, words);
-                    report.error(entry.key_span(), format!("unknown key `{}`", entry.key), help);
+                    report.error(entry.key_span(), format!("unknown key `{}` in `{table}`", entry.key), help);
                 }
                 check_value(report, &entry, of);
             }

@@ -28,11 +28,6 @@ impl<'t> Report<'t> {
         });
     }
 
-    /// How many errors there are so far.
-    pub fn count(&self) -> usize {
-        self.errors.len()
-    }
-
     /// All errors, if there is one.
     pub fn finish(self) -> Option<ContractErrors> {
         ContractErrors::new(self.errors)

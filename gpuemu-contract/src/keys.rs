@@ -11,7 +11,7 @@ const fn required(name: &'static str, kind: Kind, about: &'static str) -> Key {
     Key { name, kind, required: true, default: "", about }
 }
 
-const NAMES_OF_DTYPES: [&str; DType::ALL.len()] = {
+pub(crate) const NAMES_OF_DTYPES: [&str; DType::ALL.len()] = {
     let mut names = [""; DType::ALL.len()];
     let mut i = 0;
     while i < names.len() {
@@ -20,7 +20,7 @@ const NAMES_OF_DTYPES: [&str; DType::ALL.len()] = {
     }
     names
 };
-const NAMES_OF_STRATEGIES: [&str; Strategy::ALL.len()] = {
+pub(crate) const NAMES_OF_STRATEGIES: [&str; Strategy::ALL.len()] = {
     let mut names = [""; Strategy::ALL.len()];
     let mut i = 0;
     while i < names.len() {
@@ -38,7 +38,7 @@ const NAMES_OF_COMPUTES: [&str; Compute::ALL.len()] = {
     }
     names
 };
-const NAMES_OF_BUILTINS: [&str; Builtin::ALL.len()] = {
+pub(crate) const NAMES_OF_BUILTINS: [&str; Builtin::ALL.len()] = {
     let mut names = [""; Builtin::ALL.len()];
     let mut i = 0;
     while i < names.len() {
@@ -48,8 +48,8 @@ const NAMES_OF_BUILTINS: [&str; Builtin::ALL.len()] = {
     names
 };
 
-/// The names of the layouts a tensor may be given in.
-pub const LAYOUTS: &[&str] = &["contiguous", "transposed", "sliced", "padded", "offset", "broadcast"];
+/// The names of the layouts a tensor may be given in; `row` is the dense one, rows after one another.
+pub const LAYOUTS: &[&str] = &["row", "transposed", "column", "padded", "sliced", "offset", "broadcast", "reversed"];
 
 const ANY_INTEGER: Kind = Kind::Integer(i64::MIN as i128, i64::MAX as i128);
 const ANY_NUMBER: Kind = Kind::Number { min: f64::NEG_INFINITY, infinite: true };

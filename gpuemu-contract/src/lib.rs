@@ -11,6 +11,7 @@ pub mod dtype;
 pub mod error;
 pub mod expression;
 mod expression_parser;
+pub mod key_docs;
 pub mod keys;
 mod kind;
 pub mod names;

@@ -63,9 +63,15 @@ impl Contract {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut report = Report::new(text, path);
         let (document, syntax) = DeTable::parse_recoverable(text);
+        let mut line = 0;
         for error in &syntax {
             let span = error.span().unwrap_or(0..0);
-            report.error(span, format!("not valid TOML: {}", error.message()), None);
+            // Recovery often trips over the same line again, which would only bury the cause.
+            if report.line(&span) > line {
+                line = report.line(&span);
+                let message = error.message().trim_end_matches(", expected nothing");
+                report.error(span, format!("not valid TOML: {message}"), None);
+            }
         }
         // What recovery makes of a broken text need not be what was meant: its keys are judged once it reads.
         if let Some(errors) = report.finish() {
@@ -94,7 +100,7 @@ fn read(report: &mut Report<'_>, file: &Section<'_>) -> Contract {
         ci: read_ci(file.section("ci")),
         path,
         validation,
-        ops: ops.into_iter().filter_map(|(_, op)| op).collect(),
+        ops,
         kernels,
     }
 }

@@ -1,13 +1,21 @@
 //! Cases, mirror, validation, shrinking and reports: gpuemu's test harness for Rust.
 
+pub mod calibrate;
 pub mod case;
 pub mod environment;
 pub mod error;
 pub mod mirror;
+pub mod origin;
+pub mod pipeline;
+pub mod process;
+pub mod project;
+pub mod python;
+pub mod report;
+pub mod runner;
 pub mod process;
 pub mod python;
-pub mod origin;
 pub mod subject;
+pub mod suite;
 pub mod tensor;
 pub mod validate;
 
@@ -22,6 +30,7 @@ pub use tensor::{Array, Bool, Element, F8E4M3, F8E5M2, Float, Layout, Tensor, Vi
 /// What the expansions of `#[op]`, `tests!` and `main!` name. No part of the public interface.
 #[doc(hidden)]
 pub mod expansion {
+    pub use crate::project::{run_main, run_test};
     pub use crate::subject::arguments::{Arguments, give};
     pub use crate::subject::function::{Binding, Implementation};
     pub use inventory;

@@ -378,7 +378,7 @@ pub fn quote_stderr(stderr: &str) -> String {
 }
 
 /// Receives with a deadline; `None` when the other side is gone, an error when the time is up.
-pub fn receive_until<T>(inbox: &mpsc::Receiver<T>, deadline: Instant) -> std::result::Result<Option<T>, TimeIsUp> {
+pub fn receive_until<T>(inbox: &mpsc::Receiver<T>, deadline: Instant) -> Result<Option<T>, TimeIsUp> {
     match inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
         Ok(message) => Ok(Some(message)),
         Err(RecvTimeoutError::Disconnected) => Ok(None),

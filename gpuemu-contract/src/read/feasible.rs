@@ -2,7 +2,9 @@
 
 use super::schema::{Places, TensorPlace, is_integer};
 use crate::document::Report;
-use crate::{Bindings, Dimension, Domain, OutputShape, Param, ParamValue, Schema, Shape, TensorDType, TensorDecl};
+use crate::{
+    Bindings, Dimension, Domain, Expression, OutputShape, Param, ParamValue, Schema, Shape, TensorDType, TensorDecl,
+};
 use std::ops::Range;
 
 /// Up to so many combinations of sizes are tried one by one; of more, those of the smallest and largest sizes.
@@ -71,7 +73,8 @@ fn names_bound(schema: &Schema, bindings: &Bindings) -> bool {
 
 /// The sizes a dimension may take, those around its tile included.
 fn sizes(dimension: &Dimension) -> Vec<i64> {
-    let around = |tile: u64| [1, tile.saturating_sub(1), tile, tile.saturating_add(1), tile.saturating_mul(2).saturating_add(1)];
+    let around =
+        |tile: u64| [1, tile.saturating_sub(1), tile, tile.saturating_add(1), tile.saturating_mul(2).saturating_add(1)];
     let mut sizes = dimension.candidates.clone();
     sizes.extend(dimension.tile.into_iter().flat_map(around).filter(|size| *size >= dimension.min));
     if dimension.min == 0 {
@@ -124,6 +127,9 @@ fn tensor_fits(tensor: &TensorDecl, place: &TensorPlace, bindings: &Bindings) ->
     for (position, axis) in axes.iter().enumerate() {
         if !axis.names().iter().all(bound) {
             return Ok(());
+        }
+        if matches!(axis, Expression::Literal(..0)) {
+            return Ok(()); // reported where it is read
         }
         let span = place.axes.get(position).cloned().unwrap_or(place.dims.clone());
         match axis.evaluate(bindings) {

@@ -19,7 +19,7 @@ pub(super) fn read_kernels(
     file: &Section<'_>,
     root: &Path,
     validation: &Validation,
-    ops: &[(String, Option<Op>)],
+    ops: &[Op],
 ) -> Vec<Kernel> {
     let mut names: Vec<(String, usize)> = Vec::new();
     let mut kernels = Vec::new();
@@ -40,7 +40,7 @@ fn read_kernel(
     section: &Section<'_>,
     root: &Path,
     validation: &Validation,
-    ops: &[(String, Option<Op>)],
+    ops: &[Op],
 ) -> Option<Kernel> {
     let op_name = section.get("op");
     let op = op_name.and_then(|entry| find_op(report, &entry, ops));
@@ -91,13 +91,12 @@ fn read_kernel(
     })
 }
 
-/// The op of that name; `None`, and nothing reported, for one that is there but has errors of its own.
-fn find_op<'o>(report: &mut Report<'_>, entry: &Entry<'_>, ops: &'o [(String, Option<Op>)]) -> Option<&'o Op> {
+fn find_op<'o>(report: &mut Report<'_>, entry: &Entry<'_>, ops: &'o [Op]) -> Option<&'o Op> {
     let name = entry.text()?;
-    if let Some((_, op)) = ops.iter().find(|(known, _)| known == name) {
-        return op.as_ref();
+    if let Some(op) = ops.iter().find(|op| op.name == name) {
+        return Some(op);
     }
-    let known = || ops.iter().map(|(known, _)| known.as_str());
+    let known = || ops.iter().map(|op| op.name.as_str());
     let help = suggestion(name, known()).unwrap_or_else(|| match join(known()) {
         names if names.is_empty() => "the file has no [[ops]]".to_owned(),
         names => format!("ops: {names}"),
@@ -124,7 +123,7 @@ fn read_targets(report: &mut Report<'_>, section: Option<Section<'_>>) -> Vec<St
             report.error(
                 item.span(),
                 format!("`{text}` is no target"),
-                "expected such as \"sm_80\" or \"sm_90a\"".to_owned(),
+                "targets are written \"sm_80\" or \"sm_90a\"".to_owned(),
             );
         }
     }

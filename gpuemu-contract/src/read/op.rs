@@ -9,31 +9,22 @@ use crate::{
 };
 use std::path::Path;
 
-/// Every op by name; `None` in place of one that has errors.
-pub(super) fn read_ops(
-    report: &mut Report<'_>,
-    file: &Section<'_>,
-    root: &Path,
-    validation: &Validation,
-) -> Vec<(String, Option<Op>)> {
+/// Every op. One with errors is there too, as far as it reads, so that kernels can be held against it.
+pub(super) fn read_ops(report: &mut Report<'_>, file: &Section<'_>, root: &Path, validation: &Validation) -> Vec<Op> {
     let mut names: Vec<(String, usize)> = Vec::new();
     let mut ops = Vec::new();
     for section in file.get("ops").into_iter().flat_map(|entry| entry.items()).filter_map(|item| item.section()) {
-        let line = report.line(&section.span());
         if let Some(entry) = section.get("name") {
             file::check_name(report, &entry, "op", &names);
         }
-        let errors = report.count();
         let op = read_op(report, &section, root, validation);
-        if let Some(name) = section.text("name") {
-            names.push((name.to_owned(), line));
-            ops.push((name.to_owned(), op.filter(|_| report.count() == errors)));
-        }
+        names.push((op.name.clone(), op.line));
+        ops.push(op);
     }
     ops
 }
 
-fn read_op(report: &mut Report<'_>, section: &Section<'_>, root: &Path, validation: &Validation) -> Option<Op> {
+fn read_op(report: &mut Report<'_>, section: &Section<'_>, root: &Path, validation: &Validation) -> Op {
     let reference = section.get("reference").and_then(|entry| file::reference(report, &entry, root));
     let builtin = match &reference {
         Some(Reference::Builtin(name)) => Builtin::find(name),
@@ -61,8 +52,8 @@ fn read_op(report: &mut Report<'_>, section: &Section<'_>, root: &Path, validati
         Some(section) => values::invariants(report, section),
         None => Invariants::default(),
     };
-    Some(Op {
-        name: section.text("name")?.to_owned(),
+    Op {
+        name: section.text("name").unwrap_or_default().to_owned(),
         line: report.line(&section.span()),
         module,
         op_script,
@@ -95,8 +86,9 @@ fn read_op(report: &mut Report<'_>, section: &Section<'_>, root: &Path, validati
         },
         check_nan: flag("check_nan", validation.check_nan),
         check_inf: flag("check_inf", validation.check_inf),
-        reference: reference?,
-    })
+        // A wrong or missing one is reported already, and nobody gets to see this op.
+        reference: reference.unwrap_or(Reference::Builtin(String::new())),
+    }
 }
 
 /// A module, with or without `:function`.

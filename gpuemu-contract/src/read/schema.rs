@@ -109,9 +109,12 @@ pub(super) fn read_schema(
     };
     for entry in entries("dims") {
         check_dimension_name(report, &entry, params);
-        if let Some(dimension) = read_dimension(report, &entry) {
-            schema.dims.push((entry.key.to_owned(), dimension));
+        let mut dimension = read_dimension(report, &entry).unwrap_or_default();
+        if dimension.candidates.is_empty() {
+            // Reported already; the name is declared all the same.
+            dimension.candidates.push(1);
         }
+        schema.dims.push((entry.key.to_owned(), dimension));
     }
     check_params_names(report, op);
     let scope = Scope::new(&schema.dims, params);
@@ -127,14 +130,13 @@ pub(super) fn read_schema(
                 "an input that the op overwrites says `inout = true` and is no output besides".to_owned(),
             );
         }
-        if let Some((tensor, place)) = read_tensor(report, &entry, &scope) {
-            let (tensors, known) = match output {
-                true => (&mut schema.outputs, &mut places.outputs),
-                false => (&mut schema.inputs, &mut places.inputs),
-            };
-            tensors.push(tensor);
-            known.push(place);
-        }
+        let (tensor, place) = read_tensor(report, &entry, &scope);
+        let (tensors, known) = match output {
+            true => (&mut schema.outputs, &mut places.outputs),
+            false => (&mut schema.inputs, &mut places.inputs),
+        };
+        tensors.push(tensor);
+        known.push(place);
     }
     if let Some(entry) = section.get("where") {
         places.constraints = Some(entry.span());
@@ -220,13 +222,13 @@ fn read_dimension(report: &mut Report<'_>, entry: &Entry<'_>) -> Option<Dimensio
             );
         }
     }
-    Some(dimension).filter(|dimension| !dimension.candidates.is_empty())
+    Some(dimension)
 }
 
-fn read_tensor(report: &mut Report<'_>, entry: &Entry<'_>, scope: &Scope<'_>) -> Option<(TensorDecl, TensorPlace)> {
+fn read_tensor(report: &mut Report<'_>, entry: &Entry<'_>, scope: &Scope<'_>) -> (TensorDecl, TensorPlace) {
     let section = entry.section();
     let get = |key| section.and_then(|section| section.get(key));
-    let dims = if section.is_some() { get("dims")? } else { *entry };
+    let dims = if section.is_some() { get("dims").unwrap_or(*entry) } else { *entry };
     let axes = dims.items();
     let any_rank = axes.first().is_some_and(|axis| axis.text() == Some("..."));
     let fixed = &axes[usize::from(any_rank)..];
@@ -253,7 +255,7 @@ fn read_tensor(report: &mut Report<'_>, entry: &Entry<'_>, scope: &Scope<'_>) ->
         generate: get("generate").and_then(|entry| entry.text()).map(str::to_owned),
         inout: get("inout").and_then(|entry| entry.bool()).unwrap_or(false),
     };
-    Some((tensor, place))
+    (tensor, place)
 }
 
 /// `input_names` beside a schema says the same again, or it is wrong.

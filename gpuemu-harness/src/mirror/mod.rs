@@ -9,6 +9,7 @@ pub mod wire;
 pub mod worker;
 
 pub use open::open;
+mod vector_math;
 
 use crate::error::Result;
 use crate::tensor::Array;

@@ -176,7 +176,7 @@ fn tensor(value: &Value) -> Result<Tensor, String> {
         .map(|size| {
             size.as_u64()
                 .and_then(|size| usize::try_from(size).ok())
-                .ok_or_else(|| format!("a shape with {}, which is no size", excerpt(size.to_string().as_bytes())))
+                .ok_or_else(|| format!("a shape with {size:.40}, which is no size"))
         })
         .collect::<Result<Vec<usize>, String>>()?;
     let Some(name) = dtype.as_str() else {
@@ -211,4 +211,81 @@ fn excerpt(bytes: &[u8]) -> String {
     let shown: String = text.chars().take(SHOWN).collect();
     let more = if shown.len() < bytes.len() && text.chars().count() > SHOWN { " ..." } else { "" };
     format!("{shown:?}{more}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn parameters_are_written_as_python_writes_them() {
+        // repr(value) of CPython.
+        let table = [
+            (0.0, "0.0"),
+            (-0.0, "-0.0"),
+            (1.0, "1.0"),
+            (-2.5, "-2.5"),
+            (0.1, "0.1"),
+            (1e-4, "0.0001"),
+            (1e-5, "1e-05"),
+            (-1.5e-7, "-1.5e-07"),
+            (1e15, "1000000000000000.0"),
+            (1e16, "1e+16"),
+            (1.7976931348623157e308, "1.7976931348623157e+308"),
+            (5e-324, "5e-324"),
+            (f64::INFINITY, "inf"),
+            (f64::NEG_INFINITY, "-inf"),
+            (f64::NAN, "nan"),
+        ];
+        for (value, text) in table {
+            assert_eq!(keyword(&ParamValue::Float(value)), text);
+        }
+        assert_eq!(keyword(&ParamValue::Text("two words".into())), "two words");
+        assert_eq!(keyword(&ParamValue::Bool(false)), "False");
+        assert_eq!(keyword(&ParamValue::Int(i64::MIN)), "-9223372036854775808");
+    }
+
+    /// An answer in the form of the protocol.
+    fn written(dtype: DType, shape: &[usize], bytes: &[u8]) -> String {
+        json!({"shape": shape, "dtype": dtype.name(), "data": BASE64_STANDARD.encode(bytes)}).to_string()
+    }
+
+    proptest! {
+        #[test]
+        fn answers_read_back_as_the_bytes_they_hold(
+            dtype in prop::sample::select(DType::ALL.to_vec()),
+            shape in prop::collection::vec(0usize..4, 0..4),
+            seed in any::<u8>(),
+        ) {
+            let length = shape.iter().product::<usize>() * dtype.size();
+            let bytes: Vec<u8> = (0..length).map(|at| (at as u8).wrapping_mul(31).wrapping_add(seed)).collect();
+            let text = written(dtype, &shape, &bytes);
+            let tensors = answer(format!("\n {text} \n").as_bytes(), &["out"]).unwrap();
+            prop_assert_eq!((tensors[0].dtype(), tensors[0].shape(), tensors[0].bytes()), (dtype, &shape[..], &bytes[..]));
+            let named = answer(format!("{{\"outputs\": {{\"out\": {text}}}}}").as_bytes(), &["out"]).unwrap();
+            prop_assert_eq!(named, tensors);
+            // A byte more or less is an error.
+            prop_assert!(answer(written(dtype, &shape, &[&bytes[..], &[0]].concat()).as_bytes(), &["out"]).is_err());
+            // So is every answer that was cut.
+            for end in 0..text.len() {
+                prop_assert!(answer(&text.as_bytes()[..end], &["out"]).is_err());
+            }
+        }
+
+        #[test]
+        fn no_output_of_a_script_panics(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0usize..120) {
+            let _ = answer(&bytes, &["out"]);
+            // A right answer with something else in its middle.
+            let text = written(DType::Float32, &[2, 1], &[0; 8]);
+            let (front, back) = text.as_bytes().split_at(at.min(text.len()));
+            let _ = answer(&[front, &bytes, back].concat(), &["out"]);
+        }
+
+        #[test]
+        fn no_json_panics(text in "[{}\\[\\]\":,0-9a-e. -]{0,60}") {
+            let _ = answer(text.as_bytes(), &["out", "other"]);
+            let _ = answer(format!("{{\"shape\": {text}, \"dtype\": \"int8\", \"data\": {text}}}").as_bytes(), &["out"]);
+        }
+    }
 }

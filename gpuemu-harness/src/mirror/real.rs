@@ -1,5 +1,6 @@
 //! Arithmetic in each working precision: what a built-in reference is generic over.
 
+use super::vector_math;
 use half::{bf16, f16};
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -28,6 +29,9 @@ pub trait Real:
     const INFINITY: Self;
     /// A NaN.
     const NAN: Self;
+    /// Whether expected values are computed in it. Formulas that cancel are then rewritten so that they do not; in a
+    /// working precision they stay as kernels write them.
+    const PRECISE: bool = false;
 
     /// The nearest number of this precision.
     fn from_f64(value: f64) -> Self;
@@ -49,6 +53,20 @@ pub trait Real:
     fn erf(self) -> Self;
     /// e to the power of it, minus one.
     fn exp_m1(self) -> Self;
+
+    /// Natural logarithm of one more than it.
+    fn ln_1p(self) -> Self {
+        Self::from_f64(self.to_f64().ln_1p())
+    }
+    /// One minus the error function.
+    fn erfc(self) -> Self {
+        Self::from_f64(libm::erfc(self.to_f64()))
+    }
+    /// `self * b + c`, rounded twice (float64: once).
+    #[inline]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        self * b + c
+    }
 
     /// Magnitude.
     fn abs(self) -> Self {
@@ -80,12 +98,20 @@ pub trait Real:
     }
     /// The largest value; NaN when there is one, -inf when there is no value.
     fn max(values: &[Self]) -> Self {
-        let (mut max, mut nan) = (-Self::INFINITY, false);
-        for &value in values {
-            nan |= value.is_nan();
-            max = if value > max { value } else { max };
+        let larger = |a: Self, b: Self| if b > a { b } else { a };
+        let (mut max, mut nan) = ([-Self::INFINITY; 8], [false; 8]);
+        let eights = values.chunks_exact(8);
+        for (place, &value) in eights.remainder().iter().enumerate() {
+            max[place] = larger(max[place], value);
+            nan[place] = value.is_nan();
         }
-        if nan { Self::NAN } else { max }
+        for eight in eights {
+            for place in 0..8 {
+                max[place] = larger(max[place], eight[place]);
+                nan[place] |= eight[place].is_nan();
+            }
+        }
+        if nan.contains(&true) { Self::NAN } else { max.into_iter().fold(-Self::INFINITY, larger) }
     }
 }
 
@@ -94,6 +120,7 @@ impl Real for f64 {
     const ONE: Self = 1.0;
     const INFINITY: Self = f64::INFINITY;
     const NAN: Self = f64::NAN;
+    const PRECISE: bool = true;
 
     #[inline]
     fn from_f64(value: f64) -> Self {
@@ -128,6 +155,14 @@ impl Real for f64 {
         f64::exp_m1(self)
     }
     #[inline]
+    fn ln_1p(self) -> Self {
+        f64::ln_1p(self)
+    }
+    #[inline]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        f64::mul_add(self, b, c)
+    }
+    #[inline]
     fn abs(self) -> Self {
         f64::abs(self)
     }
@@ -137,6 +172,9 @@ impl Real for f64 {
     }
     fn into_f64s(values: Vec<Self>) -> Vec<f64> {
         values
+    }
+    fn exp_each(values: &mut [Self]) {
+        vector_math::exp_f64(values);
     }
     fn sum(values: &[Self]) -> Self {
         pairwise_sum(values)
@@ -204,6 +242,10 @@ impl Real for f32 {
     #[inline]
     fn abs(self) -> Self {
         f32::abs(self)
+    }
+
+    fn exp_each(values: &mut [Self]) {
+        vector_math::exp_f32(values);
     }
 }
 

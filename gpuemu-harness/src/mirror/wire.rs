@@ -6,6 +6,7 @@ use crate::tensor::{Array, Layout, Tensor, Values};
 use crate::with_real;
 use gpuemu_contract::{Compute, DType};
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 #[cfg(target_endian = "big")]
 compile_error!("tensors cross process borders as little-endian bytes, which this build would not write");
@@ -91,11 +92,7 @@ pub fn answer(name: &str, declared: DType, tensor: &Tensor) -> Result<Array> {
     match (declared.integer_range(), &array.values) {
         (None, Values::Float(_)) => {}
         (Some((low, high)), Values::Integer(values)) => {
-            let outside = values.iter().find_map(|&value| {
-                let value = if answered == DType::UInt64 { i128::from(value as u64) } else { i128::from(value) };
-                (value < low || value > high).then_some(value)
-            });
-            if let Some(value) = outside {
+            if let Some(value) = outside(values, answered, low..=high) {
                 return Err(Error::ReferenceFailed(format!(
                     "output {name} is declared {declared} and the reference answered {value}, which {declared} does not hold"
                 )));
@@ -110,4 +107,10 @@ pub fn answer(name: &str, declared: DType, tensor: &Tensor) -> Result<Array> {
     }
     array.dtype = declared;
     Ok(array)
+}
+
+/// The first of these values of dtype `dtype` that is not in the range.
+pub fn outside(values: &[i64], dtype: DType, range: RangeInclusive<i128>) -> Option<i128> {
+    let exact = |value: i64| if dtype == DType::UInt64 { i128::from(value as u64) } else { i128::from(value) };
+    values.iter().map(|&value| exact(value)).find(|value| !range.contains(value))
 }

@@ -6,13 +6,16 @@ stand in the body, each at a multiple of 8 bytes. User code may print: what it s
 error here, and its standard input is empty.
 """
 
+import sys
+
+sys.path[:] = [entry for entry in sys.path if entry]  # The project's modules must not stand in for those below.
+
 import faulthandler
 import importlib
 import inspect
 import json
 import os
 import struct
-import sys
 import traceback
 
 PROTOCOL = 1
@@ -130,7 +133,8 @@ def reference(numpy, request, body):
 
 def generated(numpy, request):
     function, parameters, _ = resolve(request["generate"])
-    offered = {name: READ[kind](text) for name, kind, text in request["params"]}
+    offered = dict(request["dims"])
+    offered.update((name, READ[kind](text)) for name, kind, text in request["params"])
     offered.update(seed=request["seed"], shape=tuple(request["shape"]), dtype=request["dtype"])
     offered["rng"] = numpy.random.Generator(numpy.random.PCG64(request["seed"]))
     if parameters is not None and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
@@ -190,7 +194,6 @@ def explain(error, request):
 def main():
     pipe = Pipe()
     faulthandler.enable()
-    sys.path[0] = sys.argv[1]
     sys.stdout.reconfigure(line_buffering=True)
     hello = {"protocol": PROTOCOL, "python": "%d.%d.%d" % sys.version_info[:3], "numpy": None}
     try:
@@ -201,6 +204,7 @@ def main():
     except Exception as error:
         hello["reason"] = str(error).strip().split("\n")[0]
     pipe.send(hello)
+    sys.path.insert(0, sys.argv[1])
     while True:
         frame = pipe.receive()
         if frame is None:

@@ -9,7 +9,7 @@ use super::{Mirror, Question, protocol};
 use crate::error::{Error, Result};
 use crate::process::{self, Excerpt, Group};
 use crate::python::Python;
-use crate::tensor::{Array, Tensor};
+use crate::tensor::{Array, Tensor, Values};
 use gpuemu_contract::{DType, ParamValue};
 use serde_json::{Value, json};
 use std::io::{self, Read};
@@ -78,18 +78,24 @@ impl Workers {
     }
 
     /// Values from a user's generator `package.module:function`. The function is called with those of `seed`, `rng` (a
-    /// NumPy generator seeded with it), `shape`, `dtype` (the name) and `params` that its signature names; dimensions
-    /// may be passed among the params. The array has the shape and dtype asked for; its values are not yet rounded.
+    /// NumPy generator seeded with it), `shape`, `dtype` (the name), `dims` and `params` (each by its own name) that its
+    /// signature names. The array has the shape and dtype asked for; its values are not yet rounded.
     pub fn generate(
         &self,
         generator: &str,
         seed: u64,
         shape: &[usize],
         dtype: DType,
+        dims: &[(String, u64)],
         params: &[(String, ParamValue)],
     ) -> Result<Array> {
         let header = json!({
-            "generate": generator, "seed": seed, "shape": shape, "dtype": dtype.name(), "params": parameters(params),
+            "generate": generator,
+            "seed": seed,
+            "shape": shape,
+            "dtype": dtype.name(),
+            "dims": dims,
+            "params": parameters(params),
         });
         let what = format!("generator {generator}");
         let tensors = self.ask(&Ask { what: what.clone(), header, arrays: &[] })?;
@@ -102,16 +108,20 @@ impl Workers {
                 tensor.shape()
             )));
         }
-        let mut array = tensor.to_array();
-        match (dtype.is_float(), tensor.dtype().is_float()) {
-            (false, true) => {
-                Err(Error::ReferenceFailed(format!("{what} returned {} where {dtype} was asked for", tensor.dtype())))
+        let array = tensor.to_array();
+        match (dtype.integer_range(), &array.values) {
+            (None, Values::Float(_)) => Ok(Array { dtype, ..array }),
+            (None, Values::Integer(_)) => {
+                Ok(Array::float(dtype, shape, (0..array.len()).map(|number| array.at(number)).collect()))
             }
-            (true, false) => Ok(Array::float(dtype, shape, (0..array.len()).map(|number| array.at(number)).collect())),
-            _ => {
-                array = if dtype.is_float() { array } else { wire::answer("value", dtype, tensor)? };
-                array.dtype = dtype;
-                Ok(array)
+            (Some((low, high)), Values::Integer(values)) => match wire::outside(values, tensor.dtype(), low..=high) {
+                Some(value) => {
+                    Err(Error::ReferenceFailed(format!("{what} returned {value}, which {dtype} does not hold")))
+                }
+                None => Ok(Array { dtype, ..array }),
+            },
+            (Some(_), Values::Float(_)) => {
+                Err(Error::ReferenceFailed(format!("{what} returned {} where {dtype} was asked for", tensor.dtype())))
             }
         }
     }
@@ -404,5 +414,75 @@ impl Mirror for FunctionMirror {
 
     fn notes(&self) -> Vec<String> {
         narrow_note(&format!("reference {}", self.function), &self.narrow)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpuemu_contract::{Compute, EdgePolicy};
+
+    /// The interpreter of this machine.
+    fn python() -> Python {
+        Python::new(std::env::var_os("GPUEMU_PYTHON").as_deref().map(Path::new))
+    }
+
+    /// The error of a project whose workers run this source.
+    fn failure(source: String) -> Error {
+        let python = python();
+        let mut workers = Workers::new(&std::env::temp_dir(), python, Duration::from_secs(20));
+        workers.source = source;
+        let outputs = [("out".to_owned(), DType::Float32)];
+        let question = Question {
+            inputs: &[("x".to_owned(), Array::float(DType::Float32, &[1], vec![1.0]))],
+            params: &[],
+            outputs: &outputs,
+            precision: Compute::Float64,
+            edges: EdgePolicy::default(),
+        };
+        FunctionMirror::new("numpy", "negative", Arc::new(workers)).answer(&question).unwrap_err()
+    }
+
+    #[test]
+    fn a_worker_of_another_version_is_refused_with_the_way_out() {
+        let error = failure(SOURCE.replace("PROTOCOL = 1", "PROTOCOL = 2"));
+        assert_eq!(
+            error,
+            Error::VersionMismatch(
+                "the Python worker of reference numpy:negative speaks protocol 2 and this gpuemu speaks 1; install the \
+                 same release of gpuemu on both sides"
+                    .to_owned()
+            )
+        );
+    }
+
+    #[test]
+    fn replies_that_are_no_frames_or_hold_no_arrays_are_errors() {
+        let table = [
+            ("pipe.send(*answer)", "os.write(pipe.replies, b'no frame at all, of any kind')", "no frame: it begins"),
+            ("pipe.send(*answer)", "pipe.send({})", "no arrays in {}"),
+            ("pipe.send(*answer)", "pipe.send({'arrays': []})", "0 arrays in a reply that has 1"),
+            (
+                "pipe.send(*answer)",
+                "pipe.send({'arrays': [['float64', [1], 0, 8]]})",
+                "a reply with [\"float64\",[1],0,8]",
+            ),
+            ("pipe.send(*answer)", "pipe.send({'arrays': [['float64', [2], 0, 8]]}, [b'8 bytes..'])", "takes 16"),
+            ("pipe.send(*answer)", "os.write(pipe.replies, FRAME.pack(MAGIC, 1 << 30, 0))", "a header of 1073741824"),
+            (
+                "pipe.send(*answer)",
+                "os.write(pipe.replies, FRAME.pack(MAGIC, 4, 0) + b'nope')",
+                "its header is not JSON",
+            ),
+            (
+                "pipe.send(*answer)",
+                "os.write(pipe.replies, FRAME.pack(MAGIC, 2, 9) + b'{}'); return",
+                "exited with status 0",
+            ),
+        ];
+        for (answer, instead, part) in table {
+            let message = failure(SOURCE.replace(answer, instead)).to_string();
+            assert!(message.contains(part), "{instead}: {part:?} is not in:\n{message}");
+        }
     }
 }

@@ -68,9 +68,9 @@ pub fn verdict_word(check: Option<Check>) -> &'static str {
 /// The folder that results go to: `gpuemu` in the target folder that holds the running binary, or `target/gpuemu` below
 /// `root` when the binary lies elsewhere.
 pub fn folder(root: &Path) -> PathBuf {
-    let target = std::env::current_exe().ok().and_then(|binary| {
-        binary.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file()).map(Path::to_owned)
-    });
+    let target = std::env::current_exe()
+        .ok()
+        .and_then(|binary| binary.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file()).map(Path::to_owned));
     target.unwrap_or_else(|| root.join("target")).join("gpuemu")
 }
 

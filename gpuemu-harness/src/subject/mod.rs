@@ -1,8 +1,8 @@
 //! Subjects: whatever computes the output under test.
 
-pub mod script;
 pub mod arguments;
 pub mod function;
+pub mod script;
 
 use crate::tensor::Tensor;
 use gpuemu_contract::{DType, ParamValue};

@@ -3,7 +3,9 @@
 use super::{Call, Subject, SubjectError};
 use crate::mirror::script::Script;
 use crate::mirror::wire::Dense;
-use gpuemu_contract::DType;
+use crate::mirror::worker::Workers;
+use gpuemu_contract::{DType, Op};
+use std::path::Path;
 
 /// A script that computes the output under test. It is given dense copies of the inputs, in their own dtypes; `inout`
 /// tensors are answered like outputs.
@@ -14,6 +16,13 @@ pub struct ScriptSubject {
 }
 
 impl ScriptSubject {
+    /// The subject of an op whose `op_script` is `path`. Of `workers` it takes the project's folder and interpreter.
+    pub fn of(op: &Op, path: &Path, workers: &Workers) -> ScriptSubject {
+        let script = Script::new(path, workers.root(), workers.python().clone());
+        let inout = op.schema.inputs.iter().filter(|input| input.inout).map(|input| input.name.clone()).collect();
+        ScriptSubject::new(Script { timeout: workers.timeout(), ..script }, inout)
+    }
+
     /// A subject that is this script. `inout` names the inputs that the op overwrites.
     pub fn new(script: Script, inout: Vec<String>) -> ScriptSubject {
         ScriptSubject { script, inout }

@@ -1,3 +1,9 @@
 //! Validation: do two answers agree, within what op and dtype can justify? Handed arrays and bounds; knows no mirror.
 
+mod blocks;
+pub mod compare;
+pub mod grid;
+mod scan;
+pub mod statistics;
+pub mod tolerance;
 pub mod verdict;

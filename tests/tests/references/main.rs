@@ -3,9 +3,11 @@
 //! Python runs once, over the tables of cases in the modules beside this one. It needs NumPy; the interpreter is
 //! `GPUEMU_PYTHON`, else `python3`.
 
+mod elementwise;
 mod index;
 mod normalize;
 mod product;
+mod reduction;
 
 use gpuemu_contract::{Builtin, Compute, DType, EdgePolicy, ParamValue};
 use gpuemu_harness::mirror::{Mirror, Question, builtin};
@@ -14,18 +16,23 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+const INF: f64 = f64::INFINITY;
+const NAN: f64 = f64::NAN;
+
 /// One question to both implementations.
 pub struct Case {
     op: &'static str,
     inputs: Vec<(String, Array)>,
     params: Vec<(String, ParamValue)>,
+    /// Parameters of the reference that the built-in reads off the output's dtype.
+    reference_only: Vec<(&'static str, f64)>,
     output: DType,
     absolute: f64,
 }
 
 /// A case of that built-in; its output is float64 until [`Case::output`] says otherwise.
 pub fn case(op: &'static str) -> Case {
-    Case { op, inputs: Vec::new(), params: Vec::new(), output: DType::Float64, absolute: 0.0 }
+    Case { op, inputs: vec![], params: vec![], reference_only: vec![], output: DType::Float64, absolute: 0.0 }
 }
 
 impl Case {
@@ -57,6 +64,12 @@ impl Case {
     /// A parameter.
     pub fn param(mut self, name: &str, value: impl Into<Param>) -> Case {
         self.params.push((name.to_owned(), value.into().0));
+        self
+    }
+
+    /// Parameters that only the reference takes.
+    pub fn reference_only(mut self, params: &[(&'static str, f64)]) -> Case {
+        self.reference_only.extend_from_slice(params);
         self
     }
 
@@ -102,16 +115,19 @@ impl From<&str> for Param {
 
 /// Every table. Add a module's here.
 fn cases() -> Vec<Case> {
-    [normalize::cases(), product::cases(), index::cases()].into_iter().flatten().collect()
+    [normalize::cases(), elementwise::cases(), reduction::cases(), product::cases(), index::cases()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Reads one JSON list of cases, answers one JSON list: per case the answer, or the error as text. Floats travel as
 /// the integers their bits are.
 const DRIVER: &str = r#"
-import importlib, json, sys
+import importlib, json, sys, warnings
 import numpy as np
 
-np.seterr(all="ignore")
+warnings.simplefilter("ignore")
 
 def array(tensor):
     if tensor["dtype"] == "float64":
@@ -166,6 +182,7 @@ fn ask_python(cases: &[Case]) -> Vec<Value> {
                     };
                     (name.clone(), value)
                 })
+                .chain(case.reference_only.iter().map(|&(name, value)| (name.to_owned(), json!(value))))
                 .collect();
             json!({"op": case.op, "inputs": inputs, "params": params})
         })

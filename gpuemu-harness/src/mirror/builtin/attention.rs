@@ -129,3 +129,104 @@ impl Sizes {
         Ok(Sizes { batch, heads, groups, queries, keys, depth, value_depth })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::operands::asking::*;
+    use super::*;
+    use gpuemu_contract::ParamValue::{Bool, Float};
+    use gpuemu_contract::{Compute, EdgePolicy};
+
+    const INF: f64 = f64::INFINITY;
+    const NAN: f64 = f64::NAN;
+
+    /// One head of depth 1.
+    fn head(values: &[f64]) -> Array {
+        floats(&[1, 1, values.len(), 1], values)
+    }
+
+    #[test]
+    fn weights_are_the_softmax_of_scaled_products() {
+        // Scores ln 2 and 0: weights 2/3 and 1/3.
+        let inputs = [head(&[1.0]), head(&[1.0, 0.0]), head(&[3.0, 6.0])];
+        assert_values(&ask("attention", &inputs, &[("scale", Float(2f64.ln()))]), &[1, 1, 1, 1], &[4.0]);
+        // Depth 4, so the default scale is 1/2: scores ln 3 and 0, weights 3/4 and 1/4.
+        let q = floats(&[1, 1, 1, 4], &[2.0 * 3f64.ln(), 0.0, 0.0, 0.0]);
+        let k = floats(&[1, 1, 2, 4], &[1.0, 5.0, 5.0, 5.0, 0.0, 5.0, 5.0, 5.0]);
+        let v = floats(&[1, 1, 2, 2], &[4.0, 40.0, 8.0, 80.0]);
+        assert_values(&ask("attention", &[q, k, v], &[]), &[1, 1, 1, 2], &[5.0, 50.0]);
+    }
+
+    #[test]
+    fn causal_counts_from_the_first_query_and_key() {
+        // Equal scores: the mean of the values seen.
+        let values = head(&[2.0, 4.0, 9.0]);
+        for (queries, right) in
+            [(1, &[2.0][..]), (2, &[2.0, 3.0]), (3, &[2.0, 3.0, 5.0]), (5, &[2.0, 3.0, 5.0, 5.0, 5.0])]
+        {
+            let inputs = [head(&vec![0.0; queries]), head(&[1.0; 3]), values.clone()];
+            assert_values(&ask("attention", &inputs, &[("causal", Bool(true))]), &[1, 1, queries, 1], right);
+        }
+    }
+
+    #[test]
+    fn neighbouring_heads_share_a_group() {
+        let q = floats(&[2, 4, 1, 1], &[0.0; 8]);
+        let (k, v) = (floats(&[2, 2, 1, 1], &[1.0; 4]), floats(&[2, 2, 1, 1], &[10.0, 20.0, 30.0, 40.0]));
+        let right = [10.0, 10.0, 20.0, 20.0, 30.0, 30.0, 40.0, 40.0];
+        assert_values(&ask("attention", &[q.clone(), k, v], &[]), &[2, 4, 1, 1], &right);
+        let (k, v) = (floats(&[2, 1, 1, 1], &[1.0; 2]), floats(&[2, 1, 1, 1], &[10.0, 20.0]));
+        let right = [10.0, 10.0, 10.0, 10.0, 20.0, 20.0, 20.0, 20.0];
+        assert_values(&ask("attention", &[q.clone(), k, v], &[]), &[2, 4, 1, 1], &right);
+        // The keys, too, are the group's own: the first head sees equal keys, the last one only its second key.
+        let k = floats(&[1, 2, 2, 1], &[1.0, 1.0, 0.0, 2000.0]);
+        let v = floats(&[1, 2, 2, 1], &[1.0, 3.0, 5.0, 7.0]);
+        let q = floats(&[1, 2, 1, 1], &[1.0, 1.0]);
+        assert_values(&ask("attention", &[q, k, v], &[]), &[1, 2, 1, 1], &[2.0, 7.0]);
+        let three = floats(&[1, 3, 1, 1], &[0.0; 3]);
+        let two = floats(&[1, 2, 1, 1], &[0.0; 2]);
+        let text = message("attention", &[three, two.clone(), two], &[]);
+        assert!(text.contains("in1 of attention must have heads that divide the 3 of the queries"), "{text}");
+    }
+
+    #[test]
+    fn what_is_not_seen_takes_no_part() {
+        for (k, v, right) in [
+            ([0.0, NAN], [5.0, 6.0], [5.0, NAN]),
+            ([0.0, 0.0], [5.0, NAN], [5.0, NAN]),
+            ([0.0, INF], [5.0, 6.0], [5.0, NAN]),
+            ([NAN, 0.0], [5.0, 6.0], [NAN, NAN]),
+            ([0.0, -INF], [5.0, 6.0], [5.0, 5.0]),
+            ([0.0, -INF], [5.0, INF], [5.0, NAN]),
+        ] {
+            let inputs = [head(&[1.0, 1.0]), head(&k), head(&v)];
+            assert_values(&ask("attention", &inputs, &[("causal", Bool(true))]), &[1, 1, 2, 1], &right);
+        }
+    }
+
+    #[test]
+    fn rows_that_see_nothing() {
+        let dead = [head(&[1.0]), head(&[-INF, -INF]), head(&[5.0, 6.0])];
+        let none = [head(&[1.0]), head(&[]), head(&[])];
+        for (policy, of_dead, of_none) in
+            [(EmptyPolicy::Natural, NAN, 0.0), (EmptyPolicy::Zero, 0.0, 0.0), (EmptyPolicy::Nan, NAN, NAN)]
+        {
+            for (inputs, right) in [(&dead, of_dead), (&none, of_none)] {
+                let out = ask_in("attention", inputs, &[], Compute::Float64, empty(policy)).expect("an answer");
+                assert_values(&out, &[1, 1, 1, 1], &[right]);
+            }
+        }
+        assert_values(&ask("attention", &[head(&[]), head(&[1.0]), head(&[1.0])], &[]), &[1, 1, 0, 1], &[]);
+    }
+
+    #[test]
+    fn factors_are_rounded_on_both_sides_of_the_softmax() {
+        // tf32: the value loses its last bit, the probability 1/3 becomes 0.333251953125 (0x3eaaaaab to 0x3eaaa000).
+        let inputs = [head(&[0.0]), head(&[0.0; 3]), head(&[1.0, 0.0, 0.0])];
+        let out = ask_in("attention", &inputs, &[], Compute::Tf32, EdgePolicy::default()).expect("an answer");
+        assert_values(&out, &[1, 1, 1, 1], &[0.333251953125]);
+        let inputs = [head(&[0.0]), head(&[0.0]), head(&[1.0 + 2f64.powi(-11)])];
+        let out = ask_in("attention", &inputs, &[], Compute::Tf32, EdgePolicy::default()).expect("an answer");
+        assert_values(&out, &[1, 1, 1, 1], &[1.0]);
+    }
+}

@@ -136,3 +136,98 @@ impl Sizes {
         columns
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::operands::asking::*;
+    use crate::tensor::Array;
+    use gpuemu_contract::ParamValue::Int;
+    use gpuemu_contract::{Compute, EmptyPolicy};
+
+    const INF: f64 = f64::INFINITY;
+    const NAN: f64 = f64::NAN;
+
+    /// 1 2 3 / 4 5 6 / 7 8 9
+    fn nine() -> Array {
+        floats(&[1, 1, 3, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])
+    }
+
+    #[test]
+    fn nine_pixels_by_hand() {
+        let corners = floats(&[1, 1, 2, 2], &[1.0, 10.0, 100.0, 1000.0]);
+        let ones = floats(&[1, 1, 2, 2], &[1.0; 4]);
+        let table: &[(&Array, &[(&str, i64)], &[usize], &[f64])] = &[
+            (&ones, &[], &[1, 1, 2, 2], &[12.0, 16.0, 24.0, 28.0]),
+            // Not flipped: the first weight meets the first pixel.
+            (&corners, &[], &[1, 1, 2, 2], &[5421.0, 6532.0, 8754.0, 9865.0]),
+            (&corners, &[("dilation", 2)], &[1, 1, 1, 1], &[9731.0]),
+            (&ones, &[("stride", 2)], &[1, 1, 1, 1], &[12.0]),
+            (&ones, &[("padding", 1), ("stride", 2)], &[1, 1, 2, 2], &[1.0, 5.0, 11.0, 28.0]),
+            (&ones, &[("padding", 1), ("stride", 3)], &[1, 1, 2, 2], &[1.0, 3.0, 7.0, 9.0]),
+            (&ones, &[("padding", 1), ("dilation", 4)], &[1, 1, 1, 1], &[0.0]),
+            (&ones, &[("padding", 1), ("dilation", 2), ("stride", 2)], &[1, 1, 2, 2], &[5.0, 5.0, 5.0, 5.0]),
+        ];
+        for &(weight, params, shape, right) in table {
+            let params: Vec<_> = params.iter().map(|&(name, value)| (name, Int(value))).collect();
+            assert_values(&ask("conv2d", &[nine(), weight.clone()], &params), shape, right);
+        }
+    }
+
+    #[test]
+    fn rows_and_columns_are_not_exchanged() {
+        let image = floats(&[1, 1, 2, 4], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+        let across = floats(&[1, 1, 1, 3], &[1.0, 0.0, -1.0]);
+        assert_values(&ask("conv2d", &[image.clone(), across], &[]), &[1, 1, 2, 2], &[-2.0; 4]);
+        let down = floats(&[1, 1, 2, 1], &[1.0, -1.0]);
+        assert_values(&ask("conv2d", &[image, down], &[]), &[1, 1, 1, 4], &[-4.0; 4]);
+    }
+
+    #[test]
+    fn a_filter_sees_the_channels_of_its_group() {
+        // Two images of two channels of one pixel.
+        let image = floats(&[2, 2, 1, 1], &[3.0, 5.0, 7.0, 9.0]);
+        let bias = floats(&[4], &[0.0, 100.0, 200.0, 300.0]);
+        let weight = floats(&[4, 1, 1, 1], &[1.0, 2.0, 3.0, 4.0]);
+        let out = ask("conv2d", &[image.clone(), weight, bias], &[("groups", Int(2))]);
+        assert_values(&out, &[2, 4, 1, 1], &[3.0, 106.0, 215.0, 320.0, 7.0, 114.0, 227.0, 336.0]);
+        let weight = floats(&[1, 2, 1, 1], &[1.0, 10.0]);
+        assert_values(&ask("conv2d", &[image, weight], &[]), &[2, 1, 1, 1], &[53.0, 97.0]);
+    }
+
+    #[test]
+    fn nothing_to_sum_and_what_is_not_finite() {
+        let inputs = [floats(&[1, 0, 1, 1], &[]), floats(&[2, 0, 1, 1], &[]), floats(&[2], &[3.0, 4.0])];
+        assert_values(&ask("conv2d", &inputs, &[]), &[1, 2, 1, 1], &[3.0, 4.0]);
+        let out = ask_in("conv2d", &inputs, &[], Compute::Float32, empty(EmptyPolicy::Nan)).expect("an answer");
+        assert_values(&out, &[1, 2, 1, 1], &[NAN, NAN]);
+        assert_values(
+            &ask("conv2d", &[floats(&[0, 1, 2, 2], &[]), floats(&[1, 1, 1, 1], &[1.0])], &[]),
+            &[0, 1, 2, 2],
+            &[],
+        );
+        // The padding is zeros, and 0 * inf is NaN.
+        let (image, weight) = (floats(&[1, 1, 1, 2], &[1.0, -2.0]), floats(&[1, 1, 1, 1], &[INF]));
+        assert_values(&ask("conv2d", &[image.clone(), weight.clone()], &[]), &[1, 1, 1, 2], &[INF, -INF]);
+        let out = ask("conv2d", &[image, weight], &[("padding", Int(1))]);
+        assert_values(&out, &[1, 1, 3, 4], &[NAN, NAN, NAN, NAN, NAN, INF, -INF, NAN, NAN, NAN, NAN, NAN]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let square = |filters, channels, size: usize| {
+            floats(&[filters, channels, size, size], &vec![0.0; filters * channels * size * size])
+        };
+        let table: &[(Array, Array, &[(&str, i64)], &str)] = &[
+            (nine(), square(1, 1, 4), &[], "a filter of 4 reaches over 4 with dilation 1, more than the 3 of in0"),
+            (nine(), square(1, 1, 2), &[("dilation", 3)], "a filter of 2 reaches over 4 with dilation 3"),
+            (nine(), square(1, 2, 1), &[], "in1 of conv2d must have shape [F, 1, KH, KW]"),
+            (nine(), square(1, 1, 1), &[("groups", 2)], "in0 of conv2d must have channels that 2 groups divide"),
+            (nine(), square(1, 1, 1), &[("stride", 0)], "parameter stride of conv2d is at least 1, got 0"),
+        ];
+        for (image, weight, params, says) in table {
+            let params: Vec<_> = params.iter().map(|&(name, value)| (name, Int(value))).collect();
+            let text = message("conv2d", &[image.clone(), weight.clone()], &params);
+            assert!(text.contains(says), "{text}");
+        }
+    }
+}

@@ -1,10 +1,10 @@
 //! Reading and adding by index: embedding, gather and scatter_add.
 
 use super::arguments::{Arguments, reals};
-use super::operands::{coordinates, indices, integer_answer, picked, place, propagates_nan};
+use super::operands::{indices, integer_answer, picked, place, propagates_nan};
 use crate::error::Result;
 use crate::mirror::real::Real;
-use crate::tensor::{Array, Values};
+use crate::tensor::{Array, Layout, Values};
 use std::num::Wrapping;
 
 /// `out[..., :] = table[ids[...], :]`: table [V, ...], ids of any shape, out the shape of ids followed by the table's
@@ -55,7 +55,7 @@ pub fn scatter_add<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
     }
     let places = places_along_axis(arguments, 0, 1)?;
     let sources: Vec<usize> =
-        (0..places.len()).map(|number| position(&coordinates(number, &index.shape), &src.shape)).collect();
+        (0..places.len()).map(|number| position(&Layout::index_of(&index.shape, number), &src.shape)).collect();
     if let (Values::Integer(base_values), Values::Integer(src_values)) = (&base.values, &src.values) {
         let mut out: Vec<Wrapping<i64>> = base_values.iter().copied().map(Wrapping).collect();
         for (&to, &from) in places.iter().zip(&sources) {
@@ -86,7 +86,7 @@ fn places_along_axis(arguments: &Arguments<'_>, named: usize, index: usize) -> R
     }
     (0..count)
         .map(|number| {
-            let mut coordinates = coordinates(number, own);
+            let mut coordinates = Layout::index_of(own, number);
             coordinates[axis] = place(arguments, index, number, shape[axis])?;
             Ok(position(&coordinates, shape))
         })
@@ -96,4 +96,68 @@ fn places_along_axis(arguments: &Arguments<'_>, named: usize, index: usize) -> R
 /// The row-major number of an element.
 fn position(coordinates: &[usize], shape: &[usize]) -> usize {
     coordinates.iter().zip(shape).fold(0, |position, (&coordinate, &size)| position * size + coordinate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::operands::asking::*;
+    use gpuemu_contract::ParamValue::Int;
+
+    #[test]
+    fn embedding_copies_rows() {
+        let table = floats(&[3, 2], &[1.0, 2.0, f64::NAN, 4.0, 5.0, f64::INFINITY]);
+        let out = ask("embedding", &[table.clone(), integers(&[2, 2], &[2, 0, 0, 1])], &[]);
+        assert_values(&out, &[2, 2, 2], &[5.0, f64::INFINITY, 1.0, 2.0, 1.0, 2.0, f64::NAN, 4.0]);
+        assert_values(&ask("embedding", &[table.clone(), integers(&[], &[0])], &[]), &[2], &[1.0, 2.0]);
+        assert_values(&ask("embedding", &[table, integers(&[0], &[])], &[]), &[0, 2], &[]);
+        let whole = ask("embedding", &[integers(&[2, 1], &[7, i64::MAX]), integers(&[1], &[1])], &[]);
+        assert_eq!(whole.integers(), Some(&[i64::MAX][..]));
+    }
+
+    #[test]
+    fn an_index_outside_is_named() {
+        let table = floats(&[3, 2], &[0.0; 6]);
+        let of = |name: &str, index| message(name, &[table.clone(), index], &[]);
+        for (text, says) in [
+            (of("embedding", integers(&[2, 2], &[0, 1, 3, 2])), "in1[1, 0] is 3, outside of 0..3"),
+            (of("embedding", integers(&[1], &[-1])), "in1[0] is -1, outside of 0..3"),
+            (of("gather", integers(&[3, 1], &[0, 1, 2])), "in1[2, 0] is 2, outside of 0..2"),
+            (of("gather", integers(&[1, 1], &[-1])), "in1[0, 0] is -1, outside of 0..2"),
+            (of("embedding", floats(&[1], &[0.0])), "in1 of embedding must hold integers"),
+            (of("gather", integers(&[4, 1], &[0; 4])), "at most its sizes along every axis but 1"),
+        ] {
+            assert!(text.contains(says), "{text}");
+        }
+        let src = floats(&[1, 2], &[1.0, 1.0]);
+        let text = message("scatter_add", &[table, integers(&[1, 2], &[0, 3]), src], &[]);
+        assert!(text.contains("in1[0, 1] is 3, outside of 0..3"), "{text}");
+    }
+
+    #[test]
+    fn gather_along_each_axis() {
+        // The example of torch.gather's documentation, for both axes.
+        let x = floats(&[2, 2], &[1.0, 2.0, 3.0, 4.0]);
+        let index = integers(&[2, 2], &[0, 0, 1, 0]);
+        assert_values(&ask("gather", &[x.clone(), index.clone()], &[]), &[2, 2], &[1.0, 1.0, 4.0, 3.0]);
+        assert_values(&ask("gather", &[x.clone(), index], &[("axis", Int(0))]), &[2, 2], &[1.0, 2.0, 3.0, 2.0]);
+        // An index smaller along the other axis, and longer along its own.
+        let index = integers(&[1, 3], &[1, 1, 0]);
+        assert_values(&ask("gather", &[x, index], &[("axis", Int(-1))]), &[1, 3], &[2.0, 2.0, 1.0]);
+    }
+
+    #[test]
+    fn scatter_add_counts_every_duplicate() {
+        let base = floats(&[3], &[100.0, 200.0, 300.0]);
+        let out =
+            ask("scatter_add", &[base, integers(&[4], &[2, 0, 2, 2]), floats(&[5], &[1.0, 2.0, 3.0, 4.0, 50.0])], &[]);
+        assert_values(&out, &[3], &[102.0, 200.0, 308.0]);
+        // Along the last axis of two rows.
+        let base = floats(&[2, 2], &[0.0; 4]);
+        let inputs = [base, integers(&[2, 3], &[0, 0, 1, 1, 1, 1]), floats(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])];
+        assert_values(&ask("scatter_add", &inputs, &[("axis", Int(1))]), &[2, 2], &[3.0, 3.0, 0.0, 15.0]);
+        // Integers wrap.
+        let out =
+            ask("scatter_add", &[integers(&[1], &[i64::MAX]), integers(&[2], &[0, 0]), integers(&[2], &[1, 1])], &[]);
+        assert_eq!(out.integers(), Some(&[i64::MIN + 1][..]));
+    }
 }

@@ -43,6 +43,50 @@ pub fn softmax<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
     arguments.answer(&x.shape, answer)
 }
 
+/// `log_softmax(x)_i = (x_i - m) - ln sum_j exp(x_j - m)` with `m = max_j x_j`, along parameter `axis`.
+///
+/// As PyTorch: a row with a NaN or a +inf is NaN throughout; -inf stays -inf; a row of -inf alone is NaN, unless
+/// `empty = "zero"` makes it zeros. Under `nan = "ignore"` a NaN counts as -inf.
+pub fn log_softmax<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
+    let x = arguments.input(0);
+    let rows = Rows::along(&x.shape, arguments.axis(&x.shape)?);
+    let edges = arguments.edges();
+    let mut powers = Vec::new();
+    let answer = rows.map(&reals::<R>(x), |row, out| {
+        let start = out.len();
+        out.extend_from_slice(row);
+        let out = &mut out[start..];
+        if edges.nan == NanPolicy::Ignore {
+            absent(out);
+        }
+        let max = R::max(out);
+        if edges.empty == EmptyPolicy::Zero && max == -R::INFINITY {
+            out.fill(R::ZERO);
+            return;
+        }
+        for value in out.iter_mut() {
+            *value = *value - max;
+        }
+        powers.clear();
+        powers.extend_from_slice(out);
+        R::exp_each(&mut powers);
+        // Where one element outweighs all others, the logarithm of the sum is about the sum of those others, which
+        // adding the 1 of the largest would round away.
+        let largest = out.iter().position(|&value| value == R::ZERO);
+        let log_sum = match largest {
+            Some(largest) if R::PRECISE => {
+                powers[largest] = R::ZERO;
+                R::sum(&powers).ln_1p()
+            }
+            _ => R::sum(&powers).ln(),
+        };
+        for value in out.iter_mut() {
+            *value = *value - log_sum;
+        }
+    });
+    arguments.answer(&x.shape, answer)
+}
+
 /// Turns NaN into -inf, which has probability 0.
 fn absent<R: Real>(row: &mut [R]) {
     for value in row {
@@ -102,6 +146,31 @@ mod tests {
                     close(answer[0].floats().unwrap(), expected, tolerance);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn log_softmax_of_rows_with_known_answers() {
+        let plain = EdgePolicy::default();
+        let ln = f64::ln;
+        let table: &[(&[f64], EdgePolicy, &[f64])] = &[
+            (&[3.0], plain, &[0.0]),
+            (&[0.0, ln(3.0)], plain, &[-2.0 * ln(2.0), ln(0.75)]),
+            (&[5.0; 4], plain, &[-ln(4.0); 4]),
+            // ln(1 + e^-50) = e^-50 to 22 digits.
+            (&[50.0, 0.0], plain, &[-1.9287498479639178e-22, -50.0]),
+            (&[1e15 + 50.0, 1e15], plain, &[-1.9287498479639178e-22, -50.0]),
+            (&[-INF, 2.0], plain, &[-INF, 0.0]),
+            (&[INF, 2.0], plain, &[NAN, NAN]),
+            (&[NAN, 2.0], plain, &[NAN, NAN]),
+            (&[-INF, -INF], plain, &[NAN, NAN]),
+            (&[NAN, 2.0], EdgePolicy { nan: NanPolicy::Ignore, ..plain }, &[-INF, 0.0]),
+            (&[-INF, -INF], EdgePolicy { empty: EmptyPolicy::Zero, ..plain }, &[0.0, 0.0]),
+        ];
+        for &(row, edges, expected) in table {
+            let x = Array::float(DType::Float64, &[row.len()], row.to_vec());
+            let answer = ask("log_softmax", &[x], &[], (DType::Float64, Compute::Float64, edges)).unwrap();
+            close(answer[0].floats().unwrap(), expected, 1e-15);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::arguments::{Arguments, reals};
 use crate::error::{Error, Result};
 use crate::mirror::real::Real;
-use crate::tensor::{Array, Tensor, Values};
+use crate::tensor::{Array, Layout, Tensor, Values};
 use gpuemu_contract::{EmptyPolicy, NanPolicy};
 use std::borrow::Cow;
 use std::num::Wrapping;
@@ -75,18 +75,8 @@ pub(super) fn place(arguments: &Arguments<'_>, role: usize, number: usize, size:
     let shown = indices.at(number);
     Err(Error::ReferenceFailed(format!(
         "{name}{:?} is {shown}, outside of 0..{size}; give {name} a domain that keeps it inside",
-        coordinates(number, &indices.shape)
+        Layout::index_of(&indices.shape, number)
     )))
-}
-
-/// The index along each axis of element `number` in row-major order.
-pub(super) fn coordinates(mut number: usize, shape: &[usize]) -> Vec<usize> {
-    let mut coordinates = vec![0; shape.len()];
-    for (coordinate, &size) in coordinates.iter_mut().zip(shape).rev() {
-        *coordinate = number % size;
-        number /= size;
-    }
-    coordinates
 }
 
 /// The elements of an array at the given places, floats rounded to the working precision.
@@ -97,5 +87,66 @@ pub(super) fn picked<R: Real>(array: &Array, places: &[usize]) -> Values {
             Values::Float(places.iter().map(|&at| values[at].to_f64()).collect())
         }
         Values::Integer(values) => Values::Integer(places.iter().map(|&at| values[at]).collect()),
+    }
+}
+
+/// What tests of several operators ask with.
+#[cfg(test)]
+pub(super) mod asking {
+    use super::super::arguments;
+    use super::*;
+    use gpuemu_contract::{Compute, DType, EdgePolicy, ParamValue};
+
+    /// A float64 array.
+    pub fn floats(shape: &[usize], values: &[f64]) -> Array {
+        Array::float(DType::Float64, shape, values.to_vec())
+    }
+
+    /// An int64 array.
+    pub fn integers(shape: &[usize], values: &[i64]) -> Array {
+        Array::integer(DType::Int64, shape, values.to_vec())
+    }
+
+    /// The only answer, in float64, natural edges.
+    pub fn ask(name: &str, inputs: &[Array], params: &[(&str, ParamValue)]) -> Array {
+        ask_in(name, inputs, params, Compute::Float64, EdgePolicy::default()).expect("an answer")
+    }
+
+    /// The only answer in that precision, under those edge semantics.
+    pub fn ask_in(
+        name: &str,
+        inputs: &[Array],
+        params: &[(&str, ParamValue)],
+        precision: Compute,
+        edges: EdgePolicy,
+    ) -> Result<Array> {
+        let integer = inputs.iter().all(|array| array.integers().is_some());
+        let dtype = if integer { inputs[0].dtype } else { DType::Float64 };
+        arguments::ask(name, inputs, params, (dtype, precision, edges)).map(|mut answers| answers.remove(0))
+    }
+
+    /// The message of an error.
+    pub fn message(name: &str, inputs: &[Array], params: &[(&str, ParamValue)]) -> String {
+        let answer = ask_in(name, inputs, params, Compute::Float64, EdgePolicy::default());
+        answer.expect_err("an error").to_string()
+    }
+
+    /// Edge semantics of a reduction over nothing.
+    pub fn empty(empty: EmptyPolicy) -> EdgePolicy {
+        EdgePolicy { empty, ..EdgePolicy::default() }
+    }
+
+    /// Panics unless the array is these values, NaN where NaN stands, to a few units in the last place.
+    #[track_caller]
+    pub fn assert_values(array: &Array, shape: &[usize], expected: &[f64]) {
+        assert_eq!(array.shape, shape);
+        let values: Vec<f64> = (0..array.len()).map(|number| array.at(number)).collect();
+        let same = |(&got, &right): (&f64, &f64)| {
+            got == right || (got - right).abs() <= 1e-15 * right.abs() || got.is_nan() && right.is_nan()
+        };
+        assert!(
+            values.len() == expected.len() && values.iter().zip(expected).all(same),
+            "got {values:?}, expected {expected:?}"
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! The table of built-in references: a name, how it is computed, what it pools along.
 
 use super::arguments::Arguments;
-use super::{attention, convolution, cross_entropy, index, normalize, product, rope};
+use super::{activation, arithmetic, attention, convolution, cross_entropy, index, norm, normalize, product, quantize};
+use super::{reduction, rope, transpose};
 use crate::error::{Error, Result};
 use crate::mirror::{Mirror, Question};
 use crate::tensor::Array;
@@ -76,6 +77,39 @@ macro_rules! operators {
 
 operators! {
     "softmax" => normalize::softmax, pools normalize::pools_axis;
+    "log_softmax" => normalize::log_softmax, pools normalize::pools_axis;
+    "layer_norm" => norm::layer_norm, pools norm::pools_last;
+    "rms_norm" => norm::rms_norm, pools norm::pools_last;
+    "group_norm" => norm::group_norm, pools norm::pools_all_but_first;
+    "l2_norm" => norm::l2_norm, pools normalize::pools_axis;
+
+    "relu" => activation::relu;
+    "leaky_relu" => activation::leaky_relu;
+    "elu" => activation::elu;
+    "gelu" => activation::gelu;
+    "silu" => activation::silu;
+    "sigmoid" => activation::sigmoid;
+    "tanh" => activation::tanh;
+    "exp" => activation::exp;
+    "swiglu" => activation::swiglu;
+
+    "add" => arithmetic::add;
+    "sub" => arithmetic::sub;
+    "mul" => arithmetic::mul;
+    "div" => arithmetic::div;
+    "fma" => arithmetic::fma;
+
+    "sum" => reduction::sum;
+    "mean" => reduction::mean;
+    "var" => reduction::var;
+    "max" => reduction::max;
+    "min" => reduction::min;
+    "argmax" => reduction::argmax;
+    "cumsum" => reduction::cumsum, pools normalize::pools_axis;
+
+    "transpose" => transpose::transpose;
+    "quantize" => quantize::quantize;
+    "dequantize" => quantize::dequantize;
 
     "matmul" => product::matmul;
     "batched_matmul" => product::batched_matmul;

@@ -1,0 +1,3 @@
+//! Filling tensors.
+
+fn main() {}

@@ -1,0 +1,7 @@
+//! One case through all stages, and the cases of one test.
+
+pub mod check;
+pub mod oracle;
+pub mod relate;
+pub mod session;
+pub mod trial;
