@@ -55,7 +55,7 @@ impl Project {
     /// An expression: where the contract was and which package this is, for a binary that runs from another folder.
     pub fn origin(&self) -> TokenStream {
         let (folder, contract) = (self.folder.to_string_lossy(), self.contract.path.to_string_lossy());
-        quote!(&::gpuemu_harness::Origin { package: #folder, contract: #contract })
+        quote!(::gpuemu_harness::Origin { package: #folder, contract: #contract })
     }
 }
 
