@@ -46,6 +46,7 @@ pub(crate) struct Entry<'a> {
     key_span: (usize, usize),
     value: &'a DeValue<'a>,
     span: (usize, usize),
+    is_item: bool,
 }
 
 /// A table with its place.
@@ -74,6 +75,7 @@ impl<'a> Section<'a> {
                 key_span: (key.span().start, key.span().end),
                 value: value.get_ref(),
                 span: (value.span().start, value.span().end),
+                is_item: false,
             })
             .collect();
         entries.sort_by_key(|entry| entry.key_span);
@@ -102,6 +104,11 @@ impl<'a> Entry<'a> {
 
     pub fn key_span(&self) -> Range<usize> {
         self.key_span.0..self.key_span.1
+    }
+
+    /// How a message calls it: its key, or an entry of the list under that key.
+    pub fn label(&self) -> String {
+        if self.is_item { format!("an entry of `{}`", self.key) } else { format!("`{}`", self.key) }
     }
 
     pub fn toml_type(&self) -> TomlType {
@@ -146,7 +153,14 @@ impl<'a> Entry<'a> {
     /// The entries of a list, under the list's own key; empty for another type.
     pub fn items(&self) -> Vec<Entry<'a>> {
         let items = self.value.as_array().into_iter().flat_map(|array| array.iter());
-        items.map(|item| Entry { value: item.get_ref(), span: (item.span().start, item.span().end), ..*self }).collect()
+        items
+            .map(|item| Entry {
+                value: item.get_ref(),
+                span: (item.span().start, item.span().end),
+                is_item: true,
+                ..*self
+            })
+            .collect()
     }
 
     /// The place of one byte of a text's content: inside the quotes where the text is written as it is, else the whole.
