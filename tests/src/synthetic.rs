@@ -1,7 +1,7 @@
 //! A suite whose every answer is known beforehand, for tests of the runner alone.
 //!
-//! `SYNTHETIC` chooses what it holds beside tests that pass: words of `failing`, `panicking`, `printing`, `regression`,
-//! `empty`, `twice` and `unfinished`, separated by spaces.
+//! `SYNTHETIC` chooses what it holds beside tests that pass: words of `failing`, `many`, `panicking`, `printing`,
+//! `regression`, `empty`, `twice` and `unfinished`, separated by spaces.
 
 use gpuemu_harness::environment::Environment;
 use gpuemu_harness::runner::{main_with, refuse};
@@ -22,6 +22,9 @@ pub const IGNORED: (&str, &str) = ("tanh::float32::boundary", "no ptxas on this 
 
 /// The test that fails in the `failing` suite.
 pub const FAILING: &str = "softmax::float32::edge";
+
+/// How many tests that pass the `many` suite has beside: `many::float32::case_000` and so on.
+pub const MANY: usize = 200;
 
 /// What its report says: everything that a document or a line of JSON has to escape.
 pub const REPORT: &str = "softmax::float32::edge failed: \"out\"[0] is 1 < 2 & 3\n\tat C:\\tile\u{b7} ]]> \u{1}end";
@@ -67,6 +70,9 @@ impl Suite for Synthetic {
             if self.holds(word) {
                 tests.push(entry(name));
             }
+        }
+        if self.holds("many") {
+            tests.extend((0..MANY).map(|index| entry(&format!("many::float32::case_{index:03}"))));
         }
         if self.holds("regression") {
             tests.push(TestEntry { regression: true, ..entry("softmax::regressions::r9f3c5a") });
