@@ -328,6 +328,38 @@ fn nobody_reading_ends_the_run_without_a_panic() {
     assert!(err.starts_with("error: cannot write to standard output: "), "{err}");
 }
 
+/// Runs a command with its standard error on a terminal, and returns what appeared there.
+#[cfg(target_os = "linux")]
+fn on_terminal(command: &mut Command) -> String {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use std::io::Read;
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+    let end = std::fs::OpenOptions::new().read(true).write(true).open(name).unwrap();
+    let mut child = command.stdout(Stdio::null()).stderr(end).spawn().unwrap();
+    // The command holds the other end, too, until it is dropped or given something else.
+    command.stderr(Stdio::null());
+    let mut shown = Vec::new();
+    // Once nobody holds the other end any more, reading is an error on Linux.
+    let _ = std::fs::File::from(terminal).read_to_end(&mut shown);
+    child.wait().unwrap();
+    String::from_utf8(shown).unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_long_run_shows_its_progress_on_a_terminal_and_takes_it_away() {
+    let shown = on_terminal(&mut synthetic("slow failing", &["--test-threads", "2"], &[]));
+    assert!(shown.contains("\r\u{1b}[K[6/7, 1 failed] attention::float32::boundary 1s"), "{shown:?}");
+    assert!(shown.ends_with("\r\u{1b}[K"), "{shown:?}");
+    for (arguments, variables) in [(&[][..], &[("CI", "true")][..]), (&["--nocapture"], &[])] {
+        let shown = on_terminal(&mut synthetic("slow", arguments, variables));
+        assert_eq!(shown, "", "{arguments:?} {variables:?}");
+    }
+}
+
 /// Reads a JUnit document and checks it against what the format's readers rely on.
 fn check_junit(text: &str) {
     let document = roxmltree::Document::parse(text).unwrap();
