@@ -1,7 +1,7 @@
 //! A suite whose every answer is known beforehand, for tests of the runner alone.
 //!
-//! `SYNTHETIC` chooses what it holds beside tests that pass: words of `failing`, `panicking`, `printing`, `regression`,
-//! `empty`, `twice` and `unfinished`, separated by spaces.
+//! `SYNTHETIC` chooses what it holds beside tests that pass: words of `failing`, `many`, `panicking`, `printing`,
+//! `regression`, `slow`, `empty`, `twice` and `unfinished`, separated by spaces.
 
 use gpuemu_harness::environment::Environment;
 use gpuemu_harness::runner::{main_with, refuse};
@@ -23,6 +23,12 @@ pub const IGNORED: (&str, &str) = ("tanh::float32::boundary", "no ptxas on this 
 /// The test that fails in the `failing` suite.
 pub const FAILING: &str = "softmax::float32::edge";
 
+/// The test of the `slow` suite that takes a second and a half.
+pub const SLOW: &str = "attention::float32::boundary";
+
+/// How many tests that pass the `many` suite has beside: `many::float32::case_000` and so on.
+pub const MANY: usize = 200;
+
 /// What its report says: everything that a document or a line of JSON has to escape.
 pub const REPORT: &str = "softmax::float32::edge failed: \"out\"[0] is 1 < 2 & 3\n\tat C:\\tile\u{b7} ]]> \u{1}end";
 
@@ -37,7 +43,11 @@ pub struct Synthetic {
 impl Synthetic {
     /// The suite that `SYNTHETIC` asks for.
     pub fn from_environment() -> Synthetic {
-        let words = std::env::var("SYNTHETIC").unwrap_or_default();
+        Synthetic::holding(&std::env::var("SYNTHETIC").unwrap_or_default())
+    }
+
+    /// The suite that holds what these words say.
+    pub fn holding(words: &str) -> Synthetic {
         Synthetic { holds: words.split_whitespace().map(str::to_owned).collect() }
     }
 
@@ -62,11 +72,15 @@ impl Suite for Synthetic {
             ("failing", FAILING),
             ("panicking", "swish::float32::boundary"),
             ("printing", "noisy::float32::boundary"),
+            ("slow", SLOW),
             ("twice", PASSING[0]),
         ] {
             if self.holds(word) {
                 tests.push(entry(name));
             }
+        }
+        if self.holds("many") {
+            tests.extend((0..MANY).map(|index| entry(&format!("many::float32::case_{index:03}"))));
         }
         if self.holds("regression") {
             tests.push(TestEntry { regression: true, ..entry("softmax::regressions::r9f3c5a") });
@@ -89,6 +103,10 @@ impl Suite for Synthetic {
     fn run(&self, name: &str) -> Outcome {
         match name {
             FAILING => Outcome { failure: Some(REPORT.to_owned()), properties: vec![("replay".into(), "x".into())] },
+            SLOW => {
+                std::thread::sleep(std::time::Duration::from_millis(1500));
+                Outcome::default()
+            }
             "swish::float32::boundary" => panic!("index out of bounds"),
             "noisy::float32::boundary" => {
                 print!("{{ \"type\": \"noise");

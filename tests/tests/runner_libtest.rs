@@ -1,18 +1,18 @@
 //! The runner against libtest itself: the same tests, compiled by `rustc --test`, must give the same bytes.
 
 use gpuemu_tests::programs::{Ran, program, ran};
-use gpuemu_tests::synthetic::{FAILING, IGNORED, PASSING, PROPERTY, REPORT};
+use gpuemu_tests::synthetic::{FAILING, IGNORED, MANY, PASSING, PROPERTY, REPORT};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The tests of the synthetic suite as source for `rustc --test`.
-fn source(failing: bool) -> String {
-    let mut ops: BTreeMap<&str, BTreeMap<&str, String>> = BTreeMap::new();
-    let mut add = |name: &'static str, attribute: String, body: String| {
+fn source(synthetic: &str) -> String {
+    let mut ops: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    let mut add = |name: &str, attribute: String, body: String| {
         let (op, rest) = name.split_once("::").unwrap();
         let (dtype, strategy) = rest.split_once("::").unwrap();
-        let functions = ops.entry(op).or_default().entry(dtype).or_default();
+        let functions = ops.entry(op.to_owned()).or_default().entry(dtype.to_owned()).or_default();
         *functions += &format!("#[test] {attribute} fn {strategy}() {{ {body} }}\n");
     };
     for (index, name) in PASSING.iter().enumerate() {
@@ -20,7 +20,12 @@ fn source(failing: bool) -> String {
         add(name, String::new(), if index == 0 { format!("println!({line:?});") } else { String::new() });
     }
     add(IGNORED.0, format!("#[ignore = {:?}]", IGNORED.1), String::new());
-    if failing {
+    if synthetic.contains("many") {
+        for index in 0..MANY {
+            add(&format!("many::float32::case_{index:03}"), String::new(), String::new());
+        }
+    }
+    if synthetic.contains("failing") {
         let body = format!("println!(\"{{}}\", {REPORT:?}); std::panic::resume_unwind(Box::new(()));");
         add(FAILING, String::new(), body);
     }
@@ -35,9 +40,9 @@ fn source(failing: bool) -> String {
     source
 }
 
-fn libtest(folder: &Path, failing: bool) -> PathBuf {
+fn libtest(folder: &Path, synthetic: &str) -> PathBuf {
     let file = folder.join("suite.rs");
-    std::fs::write(&file, source(failing)).unwrap();
+    std::fs::write(&file, source(synthetic)).unwrap();
     let binary = folder.join(format!("libtest{}", std::env::consts::EXE_SUFFIX));
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let compiled = ran(program(rustc).args(["--edition", "2024", "--test", "-o"]).arg(&binary).arg(&file));
@@ -74,7 +79,7 @@ fn times_are_left_out_and_other_numbers_kept() {
 /// Runs both on every line of arguments and compares all that they leave behind.
 fn compare(synthetic: &str, lines: &[&str], environment: &[(&str, &str)]) {
     let folder = tempfile::tempdir().unwrap();
-    let theirs = libtest(folder.path(), synthetic.contains("failing"));
+    let theirs = libtest(folder.path(), synthetic);
     for line in lines {
         let expected = outcome(program(&theirs).envs(environment.iter().copied()), line);
         let ours = env!("CARGO_BIN_EXE_synthetic");
@@ -143,6 +148,13 @@ fn runs_where_all_is_well() {
 }
 
 #[test]
+fn a_terse_line_is_broken_where_libtest_breaks_it() {
+    let lines = ["-q --test-threads 1", "-q --test-threads 1 many", "-q --test-threads 1 softmax tanh"];
+    compare("failing many", &lines, &[]);
+    compare("many", &lines, &[]);
+}
+
+#[test]
 fn runs_for_editors() {
     compare(
         "failing",
@@ -193,7 +205,7 @@ fn command_lines_that_are_wrong() {
 #[test]
 fn the_log_file() {
     let folder = tempfile::tempdir().unwrap();
-    let theirs = libtest(folder.path(), true);
+    let theirs = libtest(folder.path(), "failing");
     let (ours, log) = (env!("CARGO_BIN_EXE_synthetic"), folder.path().join("log"));
     let arguments = format!("--test-threads 1 --logfile {}", log.display());
     let expected = outcome(&mut program(theirs), &arguments);

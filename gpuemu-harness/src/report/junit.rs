@@ -38,6 +38,8 @@ pub fn document(suite: &str, time: Duration, cases: &[Case<'_>]) -> Result<Strin
         let status = match case.status {
             Status::Passed => TestCaseStatus::success(),
             Status::Failed(report) => {
+                // quick-junit drops tabs together with escape sequences and control characters.
+                let report = report.replace('\t', "    ");
                 let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
                 status.set_type("gpuemu failure");
                 status.set_message(report.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim());

@@ -205,3 +205,96 @@ fn options() -> getopts::Options {
         .optopt("", "shuffle-seed", "Run tests in random order, the one that SEED gives", "SEED");
     options
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parsed(line: &[&str]) -> Result<Arguments, String> {
+        parse(line.iter().map(OsString::from), &Environment::default())
+    }
+
+    #[test]
+    fn every_flag_reaches_its_field() {
+        let default = Arguments::default;
+        let path = || Some(PathBuf::from("log"));
+        let four = NonZeroUsize::new(4);
+        for (line, expected) in [
+            (&[][..], default()),
+            (&["a", "b::c", ""], Arguments { filters: vec!["a".into(), "b::c".into(), "".into()], ..default() }),
+            (&["a", "--exact", "b"], Arguments { filters: vec!["a".into(), "b".into()], exact: true, ..default() }),
+            (&["--", "--list"], Arguments { filters: vec!["--list".into()], ..default() }),
+            (&["--skip", "a", "--skip=b"], Arguments { skip: vec!["a".into(), "b".into()], ..default() }),
+            (&["--list", "--format", "terse"], Arguments { list: true, format: Format::Terse, ..default() }),
+            (&["-q"], Arguments { format: Format::Terse, ..default() }),
+            (&["-q", "--format=json"], Arguments { format: Format::Json, ..default() }),
+            (&["-Zunstable-options", "--format=junit"], Arguments { format: Format::Junit, ..default() }),
+            (&["-Z", "unstable-options", "-Z", "unstable-options"], default()),
+            (&["--ignored"], Arguments { ignored: RunIgnored::Only, ..default() }),
+            (&["--include-ignored"], Arguments { ignored: RunIgnored::Also, ..default() }),
+            (&["--bench"], Arguments { bench: true, ..default() }),
+            (&["--bench", "--test"], default()),
+            (&["--test"], default()),
+            (&["--color", "always"], Arguments { color: Color::Always, ..default() }),
+            (&["--color=never"], Arguments { color: Color::Never, ..default() }),
+            (&["--test-threads", "4"], Arguments { test_threads: four, ..default() }),
+            (&["--test-threads=4"], Arguments { test_threads: four, ..default() }),
+            (&["--nocapture", "--no-capture"], Arguments { no_capture: true, ..default() }),
+            (&["--show-output"], Arguments { show_output: true, ..default() }),
+            (&["--report-time"], Arguments { report_time: true, ..default() }),
+            (&["--ensure-time"], Arguments { report_time: true, ..default() }),
+            (&["--fail-fast"], Arguments { fail_fast: true, ..default() }),
+            (&["--shuffle"], Arguments { shuffle: true, ..default() }),
+            (&["--shuffle-seed", "7"], Arguments { shuffle_seed: Some(7), ..default() }),
+            (&["--logfile", "log"], Arguments { logfile: path(), ..default() }),
+            (&["--force-run-in-process", "--exclude-should-panic"], default()),
+            (&["-h", "--format", "wat"], Arguments { help: true, ..default() }),
+        ] {
+            assert_eq!(parsed(line), Ok(expected), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_environment() {
+        let environment = Environment {
+            test_threads: NonZeroUsize::new(3),
+            shuffle_seed: Some(5),
+            shuffle: true,
+            no_capture: true,
+            ..Environment::default()
+        };
+        let read = |line: &[&str]| parse(line.iter().map(OsString::from), &environment).unwrap();
+        let variables = Arguments {
+            test_threads: NonZeroUsize::new(3),
+            shuffle_seed: Some(5),
+            shuffle: true,
+            no_capture: true,
+            ..Arguments::default()
+        };
+        assert_eq!(read(&[]), variables);
+        let line = read(&["--test-threads=1", "--shuffle-seed=9"]);
+        assert_eq!((line.test_threads, line.shuffle_seed), (NonZeroUsize::new(1), Some(9)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_command_line_panics(line in prop::collection::vec("-{0,2}[a-zA-Z:=,0-9 \\PC]{0,16}", 0..6)) {
+            let _ = parse(line.iter().map(OsString::from), &Environment::default());
+        }
+
+        #[test]
+        fn filters_arrive_as_they_are(filters in prop::collection::vec("[^-]\\PC{0,20}", 0..6)) {
+            let line = filters.iter().map(OsString::from);
+            prop_assert_eq!(parse(line, &Environment::default()), Ok(Arguments { filters, ..Arguments::default() }));
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_argument_that_is_no_utf8_is_an_error() {
+        use std::os::unix::ffi::OsStringExt;
+        let error = parse([OsString::from_vec(vec![b'a', 0xff])], &Environment::default()).unwrap_err();
+        assert!(error.starts_with("Unrecognized option: "), "{error}");
+    }
+}

@@ -160,3 +160,58 @@ impl<W: Write + Send> Reporter for Console<W> {
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::{Outcome, Totals};
+    use std::time::Duration;
+
+    fn finished(name: &str, result: TestResult) -> Finished {
+        Finished { name: name.to_owned(), result, time: Duration::from_millis(1500) }
+    }
+
+    fn written(style: Style, events: &[Event<'_>]) -> String {
+        let mut out = Vec::new();
+        let mut console = Console::new(&mut out, style);
+        events.iter().for_each(|event| console.report(event).unwrap());
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn results_have_their_colours() {
+        let passed = finished("a", TestResult::Run(Outcome::default()));
+        let failed =
+            finished("b", TestResult::Run(Outcome { failure: Some("b failed".into()), properties: Vec::new() }));
+        let ignored = finished("c", TestResult::Ignored(Some("no\n  GPU".into())));
+        let plain = finished("d", TestResult::Ignored(None));
+        let events = [&passed, &failed, &ignored, &plain].map(Event::TestFinished);
+        let style = Style { color: true, times: true, ..Style::default() };
+        assert_eq!(
+            written(style, &events),
+            "test a ... \x1b[32mok\x1b[0m <1.500s>\n\
+             test b ... \x1b[31mFAILED\x1b[0m <1.500s>\n\
+             test c ... \x1b[33mignored, no GPU\x1b[0m\n\
+             test d ... \x1b[33mignored\x1b[0m\n"
+        );
+        let style = Style { color: true, terse: true, ..Style::default() };
+        let started = [Event::Started { count: 4, shuffle_seed: None }];
+        assert_eq!(
+            written(style, &started.into_iter().chain(events).collect::<Vec<_>>()),
+            "\nrunning 4 tests\n\
+             \x1b[32m.\x1b[0m 1/4\n\
+             b --- \x1b[31mFAILED\x1b[0m\n\
+             \x1b[33mi\x1b[0m\x1b[33mi\x1b[0m"
+        );
+        let summary = Summary { totals: Totals { passed: 1, ..Totals::default() }, ..Summary::default() };
+        let end = written(Style { color: true, ..Style::default() }, &[Event::Ended(&summary)]);
+        assert!(end.starts_with("\ntest result: \x1b[32mok\x1b[0m. 1 passed; 0 failed;"), "{end}");
+    }
+
+    #[test]
+    fn a_slow_test_is_told_where_a_line_is_free() {
+        let slow = [Event::TestSlow { name: "a" }];
+        assert_eq!(written(Style::default(), &slow), "test a has been running for over 60 seconds\n");
+        assert_eq!(written(Style { serial: true, ..Style::default() }, &slow), "");
+    }
+}

@@ -50,7 +50,7 @@ pub fn select(suite: &dyn Suite, arguments: &Arguments, environment: &Environmen
 /// A list that breaks its promises would make tools run the wrong test.
 fn check(entries: &[TestEntry]) -> Result<(), String> {
     if entries.is_empty() {
-        return Err("there is no test to list: the contract declares no op with a dtype and a strategy".into());
+        return Err("there is no test: no op of the contract has a dtype and a strategy that this run may use".into());
     }
     for pair in entries.windows(2) {
         if pair[0].name == pair[1].name {
