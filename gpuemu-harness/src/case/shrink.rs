@@ -473,7 +473,7 @@ impl<'a> SpecTree<'a> {
                     && value != edit.value
                     && magnitude != 1.0
                     && value != 0.0
-                    && !(whole(edit.value) && !whole(value));
+                    && (whole(value) || !whole(edit.value));
                 if simpler {
                     specs.push(self.with(|spec| spec.edits[number].value = value));
                 }
