@@ -4,7 +4,7 @@
 
 use crate::document::{Entry, Report, Section};
 use crate::error::nearest;
-use crate::kind::{Kind, Table};
+use crate::kind::{Kind, Table, TomlType};
 use crate::{Condition, Expression};
 
 /// Reports everything in a table that its keys do not allow.
@@ -36,15 +36,18 @@ pub(crate) fn check_table(report: &mut Report<'_>, section: &Section<'_>, table:
 fn check_value(report: &mut Report<'_>, entry: &Entry<'_>, kind: &Kind) {
     let found = entry.toml_type();
     if !kind.has_type(found) {
-        let message = format!("`{}` must be {}, not {}", entry.key, kind.describe(), found.name());
+        let message = format!("{} must be {}, not {}", entry.label(), kind.describe(), found.name());
         return report.error(entry.span(), message, None);
     }
     match kind {
         Kind::Bool => {}
         Kind::Integer(min, max) => {
-            if !entry.integer().is_some_and(|value| (*min..=*max).contains(&value)) {
-                report.error(entry.span(), format!("`{}` must be {}", entry.key, kind.describe()), None);
-            }
+            let message = match entry.integer() {
+                Some(value) if (*min..=*max).contains(&value) => return,
+                Some(value) if value < *min => format!("{} must be {}", entry.label(), kind.describe()),
+                _ => format!("{} must be at most {max}", entry.label()),
+            };
+            report.error(entry.span(), message, None);
         }
         Kind::Number { min, infinite } => {
             let value = entry.number().unwrap_or(f64::NAN);
@@ -52,16 +55,19 @@ fn check_value(report: &mut Report<'_>, entry: &Entry<'_>, kind: &Kind) {
                 let finite = if *infinite { "" } else { "finite " };
                 let wanted = kind.describe().replacen("a number", &format!("a {finite}number"), 1);
                 let wanted = if value.is_nan() { format!("{wanted}, and NaN is none") } else { wanted };
-                report.error(entry.span(), format!("`{}` must be {wanted}", entry.key), None);
+                report.error(entry.span(), format!("{} must be {wanted}", entry.label()), None);
+            }
+        }
+        Kind::Scalar => {
+            if found == TomlType::Float {
+                check_value(report, entry, &Kind::Number { min: f64::NEG_INFINITY, infinite: true });
+            } else if found == TomlType::Integer {
+                check_value(report, entry, &Kind::Integer(i64::MIN.into(), i64::MAX.into()));
             }
         }
         Kind::Text | Kind::Reference(_) => {
             if entry.text().is_some_and(|text| text.trim().is_empty()) {
-                report.error(
-                    entry.span(),
-                    format!("`{}` is empty", entry.key),
-                    format!("expected {}", kind.describe()),
-                );
+                report.error(entry.span(), format!("{} is empty", entry.label()), None);
             }
         }
         Kind::Identifier => check_identifier(report, entry),
@@ -69,7 +75,8 @@ fn check_value(report: &mut Report<'_>, entry: &Entry<'_>, kind: &Kind) {
             let text = entry.text().unwrap_or_default();
             if !words.contains(&text) {
                 let help = suggestion_of_choice(text, words);
-                report.error(entry.span(), format!("`{text}` is no value of `{}`", entry.key), help);
+                let word = if text.is_empty() { "an empty text".to_owned() } else { format!("`{text}`") };
+                report.error(entry.span(), format!("{word} is no value of `{}`", entry.key), help);
             }
         }
         Kind::Function => {
@@ -97,7 +104,8 @@ fn check_value(report: &mut Report<'_>, entry: &Entry<'_>, kind: &Kind) {
             if items.is_empty() && *min > 0 {
                 report.error(entry.span(), format!("`{}` is an empty list", entry.key), None);
             } else if items.len() < *min || items.len() > *max {
-                let message = format!("`{}` has {} entries, expected {}", entry.key, items.len(), kind.describe());
+                let entries = if items.len() == 1 { "entry" } else { "entries" };
+                let message = format!("`{}` has {} {entries}, expected {}", entry.key, items.len(), kind.describe());
                 report.error(entry.span(), message, None);
             }
             for item in &items {
@@ -156,7 +164,7 @@ fn check_expression(report: &mut Report<'_>, entry: &Entry<'_>) {
     match entry.text().map(Expression::parse) {
         Some(Err(error)) => report.error(entry.span_within(report.text, error.at), error.message, None),
         None if entry.integer().is_none_or(|value| i64::try_from(value).is_err()) => {
-            report.error(entry.span(), format!("`{}` must be an integer of 64 bits", entry.key), None);
+            report.error(entry.span(), format!("{} must be an integer of 64 bits", entry.label()), None);
         }
         _ => {}
     }

@@ -178,13 +178,15 @@ impl Default for ArtifactChecks {
 pub struct Policies {
     /// A metric or an accuracy that got worse fails.
     pub fail_on_regression: bool,
+    /// Keep accuracy baselines: one test `accuracy::<op>::<dtype>` each.
+    pub accuracy: bool,
     /// Relative change that is worth a warning.
     pub warn_threshold: f64,
 }
 
 impl Default for Policies {
     fn default() -> Self {
-        Policies { fail_on_regression: true, warn_threshold: 0.1 }
+        Policies { fail_on_regression: true, accuracy: false, warn_threshold: 0.1 }
     }
 }
 

@@ -11,11 +11,14 @@ pub(crate) struct Report<'t> {
     pub text: &'t str,
     pub path: &'t Path,
     errors: Vec<ContractError>,
+    /// Where lines end, for files of many thousand lines.
+    newlines: Vec<usize>,
 }
 
 impl<'t> Report<'t> {
     pub fn new(text: &'t str, path: &'t Path) -> Self {
-        Report { text, path, errors: Vec::new() }
+        let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
+        Report { text, path, errors: Vec::new(), newlines }
     }
 
     /// Notes an error at a place.
@@ -35,7 +38,7 @@ impl<'t> Report<'t> {
 
     /// The one-based line of a place.
     pub fn line(&self, span: &Range<usize>) -> usize {
-        Place::of(self.text, span.clone()).line
+        self.newlines.partition_point(|newline| *newline < span.start) + 1
     }
 }
 
@@ -46,6 +49,7 @@ pub(crate) struct Entry<'a> {
     key_span: (usize, usize),
     value: &'a DeValue<'a>,
     span: (usize, usize),
+    is_item: bool,
 }
 
 /// A table with its place.
@@ -66,22 +70,23 @@ impl<'a> Section<'a> {
 
     /// The entries in the order of the file.
     pub fn entries(&self) -> Vec<Entry<'a>> {
-        let mut entries: Vec<Entry<'a>> = self
-            .table
-            .iter()
-            .map(|(key, value)| Entry {
-                key: key.get_ref(),
-                key_span: (key.span().start, key.span().end),
-                value: value.get_ref(),
-                span: (value.span().start, value.span().end),
-            })
-            .collect();
+        let mut entries: Vec<Entry<'a>> = self.unordered().collect();
         entries.sort_by_key(|entry| entry.key_span);
         entries
     }
 
     pub fn get(&self, key: &str) -> Option<Entry<'a>> {
-        self.entries().into_iter().find(|entry| entry.key == key)
+        self.unordered().find(|entry| entry.key == key)
+    }
+
+    fn unordered(&self) -> impl Iterator<Item = Entry<'a>> + use<'a> {
+        self.table.iter().map(|(key, value)| Entry {
+            key: key.get_ref(),
+            key_span: (key.span().start, key.span().end),
+            value: value.get_ref(),
+            span: (value.span().start, value.span().end),
+            is_item: false,
+        })
     }
 
     /// The table under a key; `None` when there is none or it is something else.
@@ -102,6 +107,11 @@ impl<'a> Entry<'a> {
 
     pub fn key_span(&self) -> Range<usize> {
         self.key_span.0..self.key_span.1
+    }
+
+    /// How a message calls it: its key, or an entry of the list under that key.
+    pub fn label(&self) -> String {
+        if self.is_item { format!("an entry of `{}`", self.key) } else { format!("`{}`", self.key) }
     }
 
     pub fn toml_type(&self) -> TomlType {
@@ -146,7 +156,14 @@ impl<'a> Entry<'a> {
     /// The entries of a list, under the list's own key; empty for another type.
     pub fn items(&self) -> Vec<Entry<'a>> {
         let items = self.value.as_array().into_iter().flat_map(|array| array.iter());
-        items.map(|item| Entry { value: item.get_ref(), span: (item.span().start, item.span().end), ..*self }).collect()
+        items
+            .map(|item| Entry {
+                value: item.get_ref(),
+                span: (item.span().start, item.span().end),
+                is_item: true,
+                ..*self
+            })
+            .collect()
     }
 
     /// The place of one byte of a text's content: inside the quotes where the text is written as it is, else the whole.

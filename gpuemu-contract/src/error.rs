@@ -117,15 +117,20 @@ impl std::error::Error for ContractError {}
 
 /// The candidate spelt most like `wanted`, if one is near enough to be what was meant.
 ///
-/// Near means the same word in another case, or at most one edit in three characters (insertion, deletion,
-/// replacement, or two neighbours swapped).
+/// Near means the same word in another case, at most one edit in three characters (insertion, deletion, replacement,
+/// or two neighbours swapped), or the same beginning for three quarters of `wanted`.
 pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = wanted.trim().to_lowercase();
+    let length = wanted.chars().count();
+    let near = |edits: usize, candidate: &str| {
+        let longest = length.max(candidate.chars().count());
+        let common = wanted.chars().zip(candidate.chars()).take_while(|(a, b)| a == b).count();
+        edits < longest && (edits <= longest.div_ceil(3).min(4) || common >= 3 && common * 4 >= length * 3)
+    };
     candidates
         .into_iter()
         .map(|candidate| (distance(&wanted, &candidate.to_lowercase()), candidate))
-        .filter(|(edits, candidate)| *edits <= wanted.len().max(candidate.len()).div_ceil(3).min(4))
-        .filter(|(edits, candidate)| *edits < candidate.chars().count().max(1))
+        .filter(|(edits, candidate)| near(*edits, &candidate.to_lowercase()))
         .min_by_key(|(edits, _)| *edits)
         .map(|(_, candidate)| candidate)
 }

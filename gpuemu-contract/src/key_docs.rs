@@ -146,6 +146,9 @@ fn kind_schema(kind: &Kind) -> Json {
             of(&[("type", Json::text("number")), ("minimum", number(min.to_string()))])
         }
         Kind::Number { .. } => of(&[("type", Json::text("number"))]),
+        Kind::Scalar => {
+            of(&[("type", Json::List(["boolean", "number", "string"].into_iter().map(Json::text).collect()))])
+        }
         Kind::Text | Kind::Condition => text("\\S"),
         Kind::Identifier => text(IDENTIFIER),
         Kind::Choice(choices) => words(choices),

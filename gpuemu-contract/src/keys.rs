@@ -65,7 +65,6 @@ const REFERENCE: Kind = Kind::Reference(&NAMES_OF_BUILTINS);
 const TOLERANCES: Kind = Kind::MapOf(&NAMES_OF_DTYPES, &Kind::OneOf(&[NOT_NEGATIVE, Kind::Table(&TOLERANCE)]));
 const SHAPE: Kind = Kind::List(&Kind::Axis, 0, usize::MAX);
 const RANGE: Kind = Kind::List(&Kind::Expression, 2, 2);
-const SCALAR: &[Kind] = &[Kind::Bool, ANY_INTEGER, ANY_NUMBER, Kind::Text];
 const TENSOR_DTYPE: Kind = Kind::Choice(&{
     let mut names = ["same"; DType::ALL.len() + 1];
     let mut i = 0;
@@ -167,13 +166,7 @@ static OP: Table = Table {
         key("schema", Kind::Table(&SCHEMA), "from `input_names` or the built-in", "Tensors and dimensions."),
         key(
             "params",
-            Kind::Map(&Kind::OneOf(&[
-                Kind::Bool,
-                ANY_INTEGER,
-                ANY_NUMBER,
-                Kind::Text,
-                Kind::List(&Kind::OneOf(SCALAR), 1, usize::MAX),
-            ])),
+            Kind::Map(&Kind::OneOf(&[Kind::Scalar, Kind::List(&Kind::Scalar, 1, usize::MAX)])),
             "the built-in's defaults",
             "Parameters by name: a value, or a list to sample from.",
         ),
@@ -363,6 +356,7 @@ static POLICIES: Table = Table {
     title: "[policies]",
     about: "What counts as a regression.",
     keys: &[
+        key("accuracy", Kind::Bool, "false", "Keep accuracy baselines: one test `accuracy::<op>::<dtype>` each."),
         key("fail_on_regression", Kind::Bool, "true", "A metric or an accuracy that got worse fails."),
         key("warn_threshold", NOT_NEGATIVE, "0.1", "Relative change that is worth a warning."),
     ],

@@ -35,6 +35,8 @@ pub(crate) enum Kind {
     Integer(i128, i128),
     /// A number of at least `min`, never NaN.
     Number { min: f64, infinite: bool },
+    /// A number other than NaN, a string or a boolean.
+    Scalar,
     /// Text that is not empty.
     Text,
     /// A name of letters, digits and underscores that does not start with a digit.
@@ -100,6 +102,7 @@ impl Kind {
             Kind::Integer(..) => found == TomlType::Integer,
             Kind::Number { .. } => matches!(found, TomlType::Integer | TomlType::Float),
             Kind::Expression | Kind::Axis => matches!(found, TomlType::Integer | TomlType::Text),
+            Kind::Scalar => !matches!(found, TomlType::Datetime | TomlType::List | TomlType::Table),
             Kind::Text | Kind::Identifier | Kind::Choice(_) | Kind::Reference(_) | Kind::Function | Kind::Condition => {
                 found == TomlType::Text
             }
@@ -116,12 +119,14 @@ impl Kind {
             Kind::Integer(min, max) if *max >= i128::from(i64::MAX) && *min <= i128::from(i64::MIN) => {
                 "an integer".to_owned()
             }
+            // Larger bounds say nothing about what is meant.
             Kind::Integer(min, max) if *max >= i128::from(u32::MAX) => format!("an integer of at least {min}"),
             Kind::Integer(min, max) => format!("an integer from {min} to {max}"),
             Kind::Number { min, .. } if *min == f64::NEG_INFINITY => "a number".to_owned(),
             Kind::Number { min, .. } => format!("a number of at least {min}"),
+            Kind::Scalar => "a number, a string or a boolean".to_owned(),
             Kind::Text => "a string".to_owned(),
-            Kind::Identifier => "a name".to_owned(),
+            Kind::Identifier => "a name of letters, digits and underscores".to_owned(),
             Kind::Choice(words) => match words {
                 [first, second] => format!("{first:?} or {second:?}"),
                 _ => format!("one of {}", words.join(", ")),

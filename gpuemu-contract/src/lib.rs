@@ -1,7 +1,14 @@
 //! The contract between a kernel repository and gpuemu: one file, `gpuemu.toml`, read here and nowhere else.
 //!
 //! Every front (the Rust harness, its macros, the Python plugin) reads the file through [`Contract`], so that all of
-//! them list the same tests under the same names.
+//! them list the same tests under the same names. [`Contract::find`] and [`Contract::load`] are the way in; what is wrong
+//! with a file comes back as [`ContractErrors`], all at once, each with its place.
+//!
+//! # Keys
+//!
+//! Every key a file may have; any other is an error.
+//!
+#![doc = include_str!("../KEYS.md")]
 
 pub mod builtin;
 mod check;

@@ -136,6 +136,7 @@ fn read_policies(section: Option<Section<'_>>) -> Policies {
     let get = |key| section.and_then(|section| section.get(key));
     let default = Policies::default();
     Policies {
+        accuracy: get("accuracy").and_then(|entry| entry.bool()).unwrap_or(default.accuracy),
         fail_on_regression: get("fail_on_regression")
             .and_then(|entry| entry.bool())
             .unwrap_or(default.fail_on_regression),

@@ -4,7 +4,7 @@ use super::schema::Scope;
 use super::{file, values};
 use crate::check::{join, suggestion};
 use crate::document::{Entry, Report, Section};
-use crate::{Argument, ArtifactChecks, Expression, Kernel, Launch, Op, ParamValue, Validation};
+use crate::{Argument, ArtifactChecks, Expression, Kernel, Launch, Op, Param, ParamValue, Validation};
 use std::path::Path;
 
 /// PTX types a typed argument may have.
@@ -185,8 +185,10 @@ fn read_argument(report: &mut Report<'_>, entry: &Entry<'_>, op: &Op, scope: &Sc
             None
         }
         Ok(Expression::Name(name)) if op.params.iter().any(|p| p.name == name && !super::schema::is_integer(p)) => {
-            let help = format!("say its type, such as \"f32:{name}\"");
-            report.error(entry.span(), format!("the parameter `{name}` is no integer"), help);
+            let text = op.params.iter().any(|param| param.name == name && !is_numeric(param));
+            let help = (!text).then(|| format!("say its type, such as \"f32:{name}\""));
+            let what = if text { "text, which no kernel takes" } else { "no integer" };
+            report.error(entry.span(), format!("the parameter `{name}` is {what}"), help);
             None
         }
         Ok(_) => scope.expression(report, entry).map(Argument::Integer),
@@ -197,20 +199,24 @@ fn read_argument(report: &mut Report<'_>, entry: &Entry<'_>, op: &Op, scope: &Sc
     }
 }
 
+fn is_numeric(param: &Param) -> bool {
+    !param.candidates.iter().any(|value| matches!(value, ParamValue::Text(_)))
+}
+
 fn read_typed(report: &mut Report<'_>, entry: &Entry<'_>, kind: &str, value: &str, op: &Op) -> Option<Argument> {
     if !ARGUMENT_TYPES.contains(&kind) {
         let help = suggestion(kind, ARGUMENT_TYPES).unwrap_or_else(|| format!("types: {}", join(ARGUMENT_TYPES)));
         report.error(entry.span(), format!("`{kind}` is no type of a kernel's argument"), help);
         return None;
     }
-    let numeric = |value: &ParamValue| !matches!(value, ParamValue::Text(_));
-    let is_param = op.params.iter().any(|param| param.name == value && param.candidates.iter().all(numeric));
+    let params = || op.params.iter().filter(|param| is_numeric(param)).map(|param| param.name.as_str());
+    let is_param = params().any(|name| name == value);
     let is_float = kind.contains('f');
     let is_number = if is_float { value.parse::<f64>().is_ok() } else { value.parse::<i128>().is_ok() };
     if !is_param && !is_number {
-        let names = op.params.iter().map(|param| param.name.as_str());
         let number = if is_float { "a number" } else { "an integer" };
-        let help = suggestion(value, names).unwrap_or_else(|| format!("expected {number} or the name of a parameter"));
+        let help =
+            suggestion(value, params()).unwrap_or_else(|| format!("expected {number} or the name of a parameter"));
         report.error(entry.span(), format!("`{value}` is no value of type {kind}"), help);
         return None;
     }

@@ -3,6 +3,7 @@
 use super::{builtin_check, default_schema, feasible, file, schema, values};
 use crate::check::{is_function, is_identifier, join, suggestion};
 use crate::document::{Entry, Report, Section};
+use crate::expression_parser::is_reserved;
 use crate::{
     Builtin, Compute, DType, EdgePolicy, EmptyPolicy, ExecutionMode, Invariants, NanPolicy, Op, Param, ParamValue,
     Reference, Relations, Schema, Strategy, Validation,
@@ -33,7 +34,7 @@ fn read_op(report: &mut Report<'_>, section: &Section<'_>, root: &Path, validati
     let op_script = section.get("op_script").and_then(|entry| file::existing(report, &entry, root));
     let module = section.get("module").and_then(|entry| read_module(report, &entry));
     let (dtypes, strategies) = read_selection(report, section, validation);
-    let mut params = read_params(section);
+    let mut params = read_params(report, section);
     if let Some(builtin) = builtin {
         builtin_check::check_params(report, section, builtin, &mut params);
     }
@@ -134,8 +135,12 @@ fn names(dtypes: &[DType]) -> String {
     join(dtypes.iter().map(|dtype| dtype.name()))
 }
 
-fn read_params(section: &Section<'_>) -> Vec<Param> {
+fn read_params(report: &mut Report<'_>, section: &Section<'_>) -> Vec<Param> {
     let entries = section.section("params").map(|params| params.entries()).unwrap_or_default();
+    for entry in entries.iter().filter(|entry| is_reserved(entry.key)) {
+        let message = format!("`{}` means something else in expressions", entry.key);
+        report.error(entry.key_span(), message, "rename the parameter".to_owned());
+    }
     let value = |entry: &Entry<'_>| {
         let integer = || entry.integer().and_then(|value| value.try_into().ok()).map(ParamValue::Int);
         let float = || entry.number().filter(|value| !value.is_nan()).map(ParamValue::Float);

@@ -116,7 +116,6 @@ pub(super) fn read_schema(
         }
         schema.dims.push((entry.key.to_owned(), dimension));
     }
-    check_params_names(report, op);
     let scope = Scope::new(&schema.dims, params);
     for (entry, output) in entries("inputs")
         .into_iter()
@@ -176,18 +175,6 @@ fn check_dimension_name(report: &mut Report<'_>, entry: &Entry<'_>, params: &[Pa
             format!("`{name}` is a dimension and a parameter"),
             "rename one of them".to_owned(),
         );
-    }
-}
-
-fn check_params_names(report: &mut Report<'_>, op: &Section<'_>) {
-    for entry in op.section("params").map(|params| params.entries()).unwrap_or_default() {
-        if is_reserved(entry.key) {
-            report.error(
-                entry.key_span(),
-                format!("`{}` means something else in expressions", entry.key),
-                "rename the parameter".to_owned(),
-            );
-        }
     }
 }
 

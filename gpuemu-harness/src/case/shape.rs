@@ -1,5 +1,6 @@
 //! Shapes of one case: the expressions of the schema evaluated with the case's dimensions and parameters.
 
+use super::spec::Spec;
 use crate::error::{Error, Result};
 use gpuemu_contract::{Op, OutputShape, ParamValue, Shape, TensorDecl};
 
@@ -64,6 +65,22 @@ pub fn shape_of(
 fn list(bindings: &[(String, i64)]) -> String {
     let list: Vec<String> = bindings.iter().map(|(name, value)| format!("{name}={value}")).collect();
     list.join(", ")
+}
+
+/// Elements of the largest input of a case.
+///
+/// # Errors
+///
+/// As [`shape_of`].
+pub fn largest_input(op: &Op, spec: &Spec) -> Result<usize> {
+    let bindings = bindings(&spec.dims, &spec.params);
+    let mut largest = 0;
+    for input in &op.schema.inputs {
+        if let Some(shape) = shape_of(input, &bindings, spec.any_rank.as_deref())? {
+            largest = largest.max(shape.iter().product());
+        }
+    }
+    Ok(largest)
 }
 
 /// Whether any tensor of the op is of any rank.
