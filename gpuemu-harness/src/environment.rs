@@ -52,6 +52,15 @@ pub struct Environment {
     pub ci: bool,
 }
 
+/// Name of the test target that is running: the binary's file name without the hash that cargo appends.
+pub fn test_target() -> Option<String> {
+    let binary = std::env::current_exe().ok()?;
+    let name = binary.file_stem()?.to_str()?;
+    let (target, hash) = name.rsplit_once('-')?;
+    let is_hash = hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hash.then(|| target.to_owned())
+}
+
 /// How much a run tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
