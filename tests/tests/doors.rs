@@ -8,9 +8,12 @@ use std::collections::BTreeSet;
 const MANIFEST: &str = concat!(
     r#"
 [package]
-name = "doors"
+name = "NAME"
 version = "0.1.0"
 edition = "2024"
+
+[lib]
+name = "kernels"
 
 [dev-dependencies]
 gpuemu-harness = { path = ""#,
@@ -71,7 +74,7 @@ use gpuemu_harness::{Float, View, ViewMut, op};
 fn silu<T: Float>(x: View<T>, mut out: ViewMut<T>) {
     for b in 0..x.size(0) {
         for n in 0..x.size(1) {
-            out[[b, n]] = T::from_f32(doors::silu(x[[b, n]].to_f32()));
+            out[[b, n]] = T::from_f32(kernels::silu(x[[b, n]].to_f32()));
         }
     }
 }
@@ -79,17 +82,19 @@ fn silu<T: Float>(x: View<T>, mut out: ViewMut<T>) {
 #[op("relu")]
 fn relu<T: Float>(x: View<T>, mut out: ViewMut<T>) {
     for n in 0..x.size(0) {
-        out[[n]] = T::from_f32(doors::relu(x[[n]].to_f32()));
+        out[[n]] = T::from_f32(kernels::relu(x[[n]].to_f32()));
     }
 }
 "#;
 
+/// A project of that name: cargo tells packages in one target folder apart by their names alone.
 fn project(name: &str) -> Project {
+    let manifest = MANIFEST.replace("NAME", name);
     Project::new(
         env!("CARGO_TARGET_TMPDIR"),
         name,
         &[
-            ("Cargo.toml", MANIFEST),
+            ("Cargo.toml", &manifest),
             ("gpuemu.toml", CONTRACT),
             ("src/lib.rs", RIGHT),
             ("tests/bindings/mod.rs", BINDINGS),
@@ -111,7 +116,7 @@ fn names(list: &Ran) -> BTreeSet<String> {
 
 #[test]
 fn both_doors_have_the_same_tests_and_all_pass() {
-    let project = project("right");
+    let project = project("doors-right");
     let list = |door| names(&cargo(&project, &["test", "-q", "--test", door, "--", "--list", "--format", "terse"]));
     let (whole, each) = (list("whole"), list("each"));
     let mut expected = BTreeSet::new();
@@ -161,13 +166,13 @@ fn both_doors_have_the_same_tests_and_all_pass() {
 
     let nextest = cargo(&project, &["nextest", "run"]);
     assert_eq!(nextest.code, Some(0), "{nextest:?}");
-    assert!(nextest.err.contains("doors::whole silu::float32::layout"), "{nextest:?}");
-    assert!(nextest.err.contains("doors::each silu::float32::layout"), "{nextest:?}");
+    assert!(nextest.err.contains("doors-right::whole silu::float32::layout"), "{nextest:?}");
+    assert!(nextest.err.contains("doors-right::each silu::float32::layout"), "{nextest:?}");
 }
 
 #[test]
 fn a_fault_is_replayed_by_the_line_of_its_report_and_kept_until_it_is_mended() {
-    let project = project("faulty");
+    let project = project("doors-faulty");
     project.write("src/lib.rs", &RIGHT.replace("x < 0.0 { 0.0 }", "x < 0.0 { -0.0625 }"));
     let faulty = cargo(&project, &["test", "--test", "whole"]);
     assert_eq!(faulty.code, Some(101), "{faulty:?}");
@@ -203,7 +208,7 @@ fn a_fault_is_replayed_by_the_line_of_its_report_and_kept_until_it_is_mended() {
 
 #[test]
 fn a_contract_that_is_wrong_stops_the_build_or_the_run_with_the_line() {
-    let project = project("wrong");
+    let project = project("doors-wrong");
     project.write("gpuemu.toml", &CONTRACT.replace("reference = \"silu\"", "reference = \"sliu\""));
     let wrong = cargo(&project, &["test", "--test", "whole"]);
     assert_eq!(wrong.code, Some(101), "{wrong:?}");
@@ -213,7 +218,7 @@ fn a_contract_that_is_wrong_stops_the_build_or_the_run_with_the_line() {
 
 #[test]
 fn a_change_of_the_contract_is_seen_by_both_doors() {
-    let project = project("changed");
+    let project = project("doors-changed");
     let count =
         |door| names(&cargo(&project, &["test", "-q", "--test", door, "--", "--list", "--format", "terse"])).len();
     let before = (count("whole"), count("each"));

@@ -5,5 +5,8 @@ use gpuemu_harness::Origin;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    gpuemu_harness::expansion::run_main(Origin { package: env!("CARGO_MANIFEST_DIR"), contract: "GPUEMU_CONFIG is not set" })
+    gpuemu_harness::expansion::run_main(Origin {
+        package: env!("CARGO_MANIFEST_DIR"),
+        contract: "GPUEMU_CONFIG is not set",
+    })
 }
