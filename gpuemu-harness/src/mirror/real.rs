@@ -1,6 +1,8 @@
 //! Arithmetic in each working precision: what a built-in reference is generic over.
 
+use super::vector_math;
 use half::{bf16, f16};
+use std::borrow::Cow;
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
@@ -27,6 +29,9 @@ pub trait Real:
     const INFINITY: Self;
     /// A NaN.
     const NAN: Self;
+    /// Whether expected values are computed in it. Formulas that cancel are then rewritten so that they do not; in a
+    /// working precision they stay as kernels write them.
+    const PRECISE: bool = false;
 
     /// The nearest number of this precision.
     fn from_f64(value: f64) -> Self;
@@ -49,6 +54,20 @@ pub trait Real:
     /// e to the power of it, minus one.
     fn exp_m1(self) -> Self;
 
+    /// Natural logarithm of one more than it.
+    fn ln_1p(self) -> Self {
+        Self::from_f64(self.to_f64().ln_1p())
+    }
+    /// One minus the error function.
+    fn erfc(self) -> Self {
+        Self::from_f64(libm::erfc(self.to_f64()))
+    }
+    /// `self * b + c`, rounded twice (float64: once).
+    #[inline]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        self * b + c
+    }
+
     /// Magnitude.
     fn abs(self) -> Self {
         if self.to_f64().is_sign_negative() { -self } else { self }
@@ -57,6 +76,47 @@ pub trait Real:
     fn is_nan(self) -> bool {
         self.partial_cmp(&self).is_none()
     }
+
+    /// [`Real::from_f64`] of each.
+    fn from_f64s(values: &[f64]) -> Cow<'_, [Self]> {
+        values.iter().map(|&value| Self::from_f64(value)).collect()
+    }
+    /// [`Real::to_f64`] of each.
+    fn into_f64s(values: Vec<Self>) -> Vec<f64> {
+        values.into_iter().map(Self::to_f64).collect()
+    }
+    /// Appends [`Real::to_f64`] of each.
+    fn append_f64s(values: &[Self], to: &mut Vec<f64>) {
+        to.extend(values.iter().map(|value| value.to_f64()));
+    }
+    /// [`Real::exp`] of each, in place.
+    fn exp_each(values: &mut [Self]) {
+        for value in values {
+            *value = value.exp();
+        }
+    }
+    /// The sum: one after the other, as the plainest kernel adds (float64: pairwise, so that the error stays below a
+    /// few units in the last place of the sum of magnitudes, whatever the length).
+    fn sum(values: &[Self]) -> Self {
+        values.iter().fold(Self::ZERO, |sum, &value| sum + value)
+    }
+    /// The largest value; NaN when there is one, -inf when there is no value.
+    fn max(values: &[Self]) -> Self {
+        let larger = |a: Self, b: Self| if b > a { b } else { a };
+        let (mut max, mut nan) = ([-Self::INFINITY; 8], [false; 8]);
+        let eights = values.chunks_exact(8);
+        for (place, &value) in eights.remainder().iter().enumerate() {
+            max[place] = larger(max[place], value);
+            nan[place] = value.is_nan();
+        }
+        for eight in eights {
+            for place in 0..8 {
+                max[place] = larger(max[place], eight[place]);
+                nan[place] |= eight[place].is_nan();
+            }
+        }
+        if nan.contains(&true) { Self::NAN } else { max.into_iter().fold(-Self::INFINITY, larger) }
+    }
 }
 
 impl Real for f64 {
@@ -64,6 +124,7 @@ impl Real for f64 {
     const ONE: Self = 1.0;
     const INFINITY: Self = f64::INFINITY;
     const NAN: Self = f64::NAN;
+    const PRECISE: bool = true;
 
     #[inline]
     fn from_f64(value: f64) -> Self {
@@ -98,9 +159,53 @@ impl Real for f64 {
         f64::exp_m1(self)
     }
     #[inline]
+    fn ln_1p(self) -> Self {
+        f64::ln_1p(self)
+    }
+    #[inline]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        f64::mul_add(self, b, c)
+    }
+    #[inline]
     fn abs(self) -> Self {
         f64::abs(self)
     }
+
+    fn from_f64s(values: &[f64]) -> Cow<'_, [Self]> {
+        Cow::Borrowed(values)
+    }
+    fn into_f64s(values: Vec<Self>) -> Vec<f64> {
+        values
+    }
+    fn append_f64s(values: &[Self], to: &mut Vec<f64>) {
+        to.extend_from_slice(values);
+    }
+    fn exp_each(values: &mut [Self]) {
+        vector_math::exp_f64(values);
+    }
+    fn sum(values: &[Self]) -> Self {
+        pairwise_sum(values)
+    }
+}
+
+/// Sums halves apart down to blocks of 128, those in eight partial sums.
+fn pairwise_sum(values: &[f64]) -> f64 {
+    if values.len() > 128 {
+        let (low, high) = values.split_at((values.len() / 2).next_multiple_of(8));
+        return pairwise_sum(low) + pairwise_sum(high);
+    }
+    let mut partial = [0.0; 8];
+    let eights = values.chunks_exact(8);
+    for (place, value) in eights.remainder().iter().enumerate() {
+        partial[place] = *value;
+    }
+    for eight in eights {
+        for (sum, value) in partial.iter_mut().zip(eight) {
+            *sum += value;
+        }
+    }
+    let [a, b, c, d, e, f, g, h] = partial;
+    ((a + e) + (b + f)) + ((c + g) + (d + h))
 }
 
 impl Real for f32 {
@@ -144,6 +249,10 @@ impl Real for f32 {
     #[inline]
     fn abs(self) -> Self {
         f32::abs(self)
+    }
+
+    fn exp_each(values: &mut [Self]) {
+        vector_math::exp_f32(values);
     }
 }
 

@@ -1,1 +1,21 @@
 //! Built-in references, one operator or family a file.
+
+mod activation;
+pub mod arguments;
+mod arithmetic;
+mod attention;
+mod convolution;
+mod cross_entropy;
+mod gemm;
+mod index;
+mod norm;
+mod normalize;
+mod operands;
+mod product;
+mod quantize;
+mod reduction;
+mod rope;
+mod table;
+mod transpose;
+
+pub use table::{Operator, find};

@@ -1,0 +1,1 @@
+"""Reference implementations in plain NumPy, one operator a file. Copy the one you need."""
