@@ -34,6 +34,19 @@ impl Contract {
         self.ops.iter().find(|op| op.name == name)
     }
 
+    /// The kernel of that name.
+    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
+        self.kernels.iter().find(|kernel| kernel.name == name)
+    }
+
+    /// The test of that name, if it is one of [`Contract::tests`]; the others are not listed.
+    pub fn test(&self, name: &str) -> Option<TestName> {
+        let test = TestName::parse(name)?;
+        let op = self.op(&test.op)?;
+        let known = op.dtypes.contains(&test.dtype) && op.strategies.contains(&test.strategy);
+        known.then_some(test)
+    }
+
     /// Every test of the file, sorted by name.
     pub fn tests(&self) -> Vec<TestName> {
         let mut tests = Vec::new();
@@ -165,13 +178,15 @@ impl Default for ArtifactChecks {
 pub struct Policies {
     /// A metric or an accuracy that got worse fails.
     pub fail_on_regression: bool,
+    /// Keep accuracy baselines: one test `accuracy::<op>::<dtype>` each.
+    pub accuracy: bool,
     /// Relative change that is worth a warning.
     pub warn_threshold: f64,
 }
 
 impl Default for Policies {
     fn default() -> Self {
-        Policies { fail_on_regression: true, warn_threshold: 0.1 }
+        Policies { fail_on_regression: true, accuracy: false, warn_threshold: 0.1 }
     }
 }
 

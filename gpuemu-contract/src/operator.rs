@@ -266,7 +266,7 @@ pub struct Invariants {
 }
 
 /// `[ops.relations]`.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Relations {
     /// A dimension along which rows are independent: a row alone equals the row in its batch.
     pub batch: Option<String>,
@@ -276,6 +276,12 @@ pub struct Relations {
     pub deterministic: bool,
     /// Inputs that are not `inout` keep their bytes. On unless switched off.
     pub inputs_untouched: bool,
+}
+
+impl Default for Relations {
+    fn default() -> Self {
+        Relations { batch: None, permutes: None, deterministic: false, inputs_untouched: true }
+    }
 }
 
 /// An explicit tolerance: `|got - expected| <= absolute + relative * |expected|`, beside one rounding of the dtype.

@@ -1,1 +1,4 @@
 //! What the workspace-level suites share.
+
+pub mod programs;
+pub mod synthetic;

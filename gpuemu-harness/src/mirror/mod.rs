@@ -1,7 +1,14 @@
 //! The mirror: the right answer of one case, in float64 and in the working precision.
 
 pub mod builtin;
+mod open;
+pub mod protocol;
 pub mod real;
+pub mod script;
+pub mod wire;
+pub mod worker;
+
+pub use open::open;
 mod vector_math;
 
 use crate::error::Result;
@@ -39,6 +46,11 @@ pub trait Mirror: Send + Sync {
     /// elements along them share their error scale. Empty when every element stands alone.
     fn pooled_axes(&self, question: &Question<'_>, output: usize) -> Vec<usize> {
         let _ = (question, output);
+        Vec::new()
+    }
+
+    /// What a person should know about the answers so far, for the report.
+    fn notes(&self) -> Vec<String> {
         Vec::new()
     }
 }

@@ -1,5 +1,9 @@
 //! Subjects: whatever computes the output under test.
 
+pub mod arguments;
+pub mod function;
+pub mod script;
+
 use crate::tensor::Tensor;
 use gpuemu_contract::{DType, ParamValue};
 use std::fmt;

@@ -126,6 +126,11 @@ impl<'a, T: Element> View<'a, T> {
         assert!(layout.span() <= data.len(), "layout reaches outside the data");
         View { data, layout }
     }
+
+    /// The whole memory and the layout, for a tensor type of one's own.
+    pub fn into_parts(self) -> (&'a [T], &'a Layout) {
+        (self.data, self.layout)
+    }
 }
 
 impl<'a, T: Element> ViewMut<'a, T> {
@@ -133,6 +138,11 @@ impl<'a, T: Element> ViewMut<'a, T> {
     pub fn new(data: &'a mut [T], layout: &'a Layout) -> Self {
         assert!(layout.span() <= data.len(), "layout reaches outside the data");
         ViewMut { data, layout }
+    }
+
+    /// The whole memory and the layout, for a tensor type of one's own.
+    pub fn into_parts(self) -> (&'a mut [T], &'a Layout) {
+        (self.data, self.layout)
     }
 
     /// The whole memory, gaps included, as a kernel's base pointer would reach it.

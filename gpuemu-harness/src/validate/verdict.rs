@@ -20,6 +20,8 @@ pub enum Check {
     DType,
     /// Elements still hold the poison they arrived with.
     Unwritten,
+    /// Memory of an output outside its view was written.
+    GapWritten,
     /// NaN or infinity where the mirror is finite, or the other way round.
     NonFinite,
     /// Values outside their bound.
@@ -44,6 +46,7 @@ impl Check {
             Check::Shape => "shape",
             Check::DType => "dtype",
             Check::Unwritten => "unwritten",
+            Check::GapWritten => "gap-written",
             Check::NonFinite => "non-finite",
             Check::Values => "values",
             Check::Invariant => "invariant",
@@ -60,7 +63,9 @@ impl Check {
 pub struct Statistics {
     /// Elements compared.
     pub count: u64,
-    /// Elements outside their bound.
+    /// Elements of them that are finite on both sides: those that the errors below are about.
+    pub finite: u64,
+    /// Elements outside their bound, non-finite mismatches included.
     pub exceeding: u64,
     /// Largest absolute error over finite elements.
     pub max_abs: f64,
@@ -72,11 +77,11 @@ pub struct Statistics {
     pub p90_abs: f64,
     /// 99th percentile of the absolute error, from a histogram.
     pub p99_abs: f64,
-    /// Largest relative error.
+    /// Largest relative error, over elements whose expected magnitude is at least the dtype's smallest normal number.
     pub max_rel: f64,
-    /// Mean relative error.
+    /// Mean relative error; elements below the smallest normal number count as zero.
     pub mean_rel: f64,
-    /// Largest distance in units of the last place, in the output dtype's own ordering.
+    /// Largest distance in units of the last place, see [`super::grid::Grid::ulp`].
     pub max_ulp: f64,
     /// Mean distance in units of the last place.
     pub mean_ulp: f64,
@@ -95,7 +100,7 @@ pub struct Mismatch {
     pub got: f64,
     /// Largest allowed absolute difference.
     pub allowed: f64,
-    /// Distance in units of the last place of the output's dtype.
+    /// Distance in units of the last place of the output's dtype, see [`super::grid::Grid::ulp`].
     pub ulp: f64,
 }
 

@@ -41,6 +41,9 @@ fn panels_avx2<T: Term>(zero: T, a: &[T], b: &[T], sizes: [usize; 2], out: &mut 
 /// The product by panels of columns, each copied together first so that a tile walks memory in order.
 #[inline(always)]
 fn panels<T: Term>(zero: T, a: &[T], b: &[T], [k, n]: [usize; 2], out: &mut [T]) {
+    if out.len() < ROWS * n {
+        return few_rows(a, b, [k, n], out);
+    }
     let mut panel = Vec::with_capacity(k * COLUMNS);
     let whole = n - n % COLUMNS;
     for left in (0..whole).step_by(COLUMNS) {
@@ -94,9 +97,32 @@ fn tile<T: Term, const HEIGHT: usize, const WIDTH: usize>(
     }
 }
 
-/// Dense [rows, columns] turned into dense [columns, rows].
+/// The product of so few rows that copying panels would cost more than it saves: `b` is read once, in order.
+#[inline(always)]
+fn few_rows<T: Term>(a: &[T], b: &[T], [k, n]: [usize; 2], out: &mut [T]) {
+    for (factors, sums) in a.chunks_exact(k).zip(out.chunks_exact_mut(n)) {
+        for (&factor, row) in factors.iter().zip(b.chunks_exact(n)) {
+            for (sum, &value) in sums.iter_mut().zip(row) {
+                *sum = *sum + factor * value;
+            }
+        }
+    }
+}
+
+/// Dense [rows, columns] turned into dense [columns, rows], block by block so that both sides stay in the cache.
 pub(super) fn transposed<T: Copy>(values: &[T], rows: usize, columns: usize) -> Vec<T> {
-    (0..columns).flat_map(|column| (0..rows).map(move |row| values[row * columns + column])).collect()
+    const BLOCK: usize = 16;
+    let mut turned = values.to_vec();
+    for top in (0..rows).step_by(BLOCK) {
+        for left in (0..columns).step_by(BLOCK) {
+            for row in top..rows.min(top + BLOCK) {
+                for column in left..columns.min(left + BLOCK) {
+                    turned[column * rows + row] = values[row * columns + column];
+                }
+            }
+        }
+    }
+    turned
 }
 
 #[cfg(test)]
@@ -127,18 +153,21 @@ mod tests {
 
     #[test]
     fn zero_times_infinity_is_nan_wherever_it_stands() {
-        for n in [1, 8, 9] {
+        for (m, n) in [1, 4, 5].into_iter().flat_map(|m| [1, 8, 9].map(|n| (m, n))) {
             let mut b = vec![1.0; 2 * n];
             b[n + n - 1] = f64::INFINITY;
-            let out = multiply(0.0, &[1.0, 0.0], &b, [1, 2, n]);
-            for (column, value) in out.iter().enumerate() {
-                assert_eq!(value.is_nan(), column == n - 1, "column {column} of {n}");
+            let out = multiply(0.0, &[1.0, 0.0].repeat(m), &b, [m, 2, n]);
+            for (number, value) in out.iter().enumerate() {
+                assert_eq!(value.is_nan(), number % n == n - 1, "element {number} of {m}x{n}");
             }
         }
     }
 
     #[test]
-    fn transposing_two_rows() {
+    fn transposing_across_blocks() {
+        let values: Vec<(usize, usize)> = (0..17).flat_map(|row| (0..35).map(move |column| (row, column))).collect();
+        let turned: Vec<(usize, usize)> = (0..35).flat_map(|column| (0..17).map(move |row| (row, column))).collect();
+        assert_eq!(transposed(&values, 17, 35), turned);
         assert_eq!(transposed(&[1, 2, 3, 4, 5, 6], 2, 3), [1, 4, 2, 5, 3, 6]);
         assert_eq!(transposed::<i32>(&[], 0, 3), Vec::<i32>::new());
     }

@@ -9,8 +9,13 @@ use std::borrow::Cow;
 use std::num::Wrapping;
 
 /// The values of an array as a multiplication unit takes them: rounded to the working precision, then to its factors.
-pub(super) fn factors<R: Real>(array: &Array) -> Vec<R> {
-    reals::<R>(array).iter().map(|value| value.factor()).collect()
+pub(super) fn factors<R: Real>(array: &Array) -> Cow<'_, [R]> {
+    let values = reals::<R>(array);
+    // Most precisions keep every factor as it is, and float64 then borrows the array.
+    if values.iter().all(|value| value.factor() == *value) {
+        return values;
+    }
+    values.iter().map(|value| value.factor()).collect()
 }
 
 /// The integer values of every input, when all are integers: their products and sums are exact, modulo 2^64.

@@ -6,6 +6,7 @@ use super::operands::{all_integers, empty_sum, factors, integer_answer, propagat
 use crate::error::{Error, Result};
 use crate::mirror::real::Real;
 use crate::tensor::Array;
+use std::borrow::Cow;
 use std::num::Wrapping;
 
 /// `out[i, j] = sum_k a[i, k] b[k, j]`: a [M, K] (stored as [K, M] with `transpose_a`), b [K, N] (stored as [N, K] with
@@ -98,18 +99,18 @@ impl Plan {
 }
 
 /// Dense matrices one after the other, each turned the way the product reads it.
-struct Operand<T> {
-    values: Vec<T>,
+struct Operand<'a, T: Copy> {
+    values: Cow<'a, [T]>,
     size: usize,
 }
 
-impl<T: Copy> Operand<T> {
-    fn new(values: &[T], [rows, columns]: [usize; 2], stored_transposed: bool) -> Self {
+impl<'a, T: Copy> Operand<'a, T> {
+    fn new(values: &'a [T], [rows, columns]: [usize; 2], stored_transposed: bool) -> Self {
         let size = rows * columns;
         let values = if stored_transposed && size > 0 {
             values.chunks_exact(size).flat_map(|matrix| transposed(matrix, columns, rows)).collect()
         } else {
-            values.to_vec()
+            Cow::Borrowed(values)
         };
         Operand { values, size }
     }

@@ -1,0 +1,1 @@
+"""Named by a contract under test; never run."""

@@ -1,0 +1,8 @@
+//! One case through all stages, and the cases of one test.
+
+pub mod check;
+mod explain;
+pub mod oracle;
+mod relate;
+pub mod session;
+pub mod trial;

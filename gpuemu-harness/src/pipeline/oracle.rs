@@ -1,0 +1,352 @@
+//! The oracle of one op and dtype: its mirror asked in every precision that a judgement needs, and bounds from that.
+
+use super::session::Session;
+use crate::case::rng::{self, XorShift128Plus};
+use crate::case::{Case, Generate};
+use crate::error::{Error, Result};
+use crate::mirror::{Mirror, Question};
+use crate::tensor::{Array, Tensor, Values};
+use crate::validate::diagnosis::Axis;
+use crate::validate::compare::{self, Bound, Comparison, Rules};
+use crate::validate::grid::Grid;
+use crate::validate::health::{Health, Observation};
+use crate::validate::tolerance::{self, Bounds, Envelope, Evidence, Sample};
+use gpuemu_contract::{Compute, DType, Expression, Op, OutputShape, Shape, TensorDecl, Tolerance};
+use std::cell::OnceCell;
+use std::sync::{Arc, OnceLock};
+
+/// How many perturbed evaluations estimate an element's natural error.
+const PERTURBATIONS: u64 = 3;
+
+/// Knows what is right for one op and dtype.
+pub struct Oracle<'s> {
+    session: &'s Session,
+    op: &'s Op,
+    dtype: DType,
+    mirror: Arc<dyn Mirror>,
+    envelope: OnceLock<Result<Envelope>>,
+}
+
+impl<'s> Oracle<'s> {
+    /// The oracle of an op for tests of `dtype`.
+    pub fn new(session: &'s Session, op: &'s Op, dtype: DType) -> Result<Oracle<'s>> {
+        let mirror = session.mirror(op)?;
+        Ok(Oracle { session, op, dtype, mirror, envelope: OnceLock::new() })
+    }
+
+    /// The op.
+    pub fn op(&self) -> &'s Op {
+        self.op
+    }
+
+    /// The dtype of its tests.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// What fills inputs that have a generator of their own.
+    pub fn generator(&self) -> Option<&dyn Generate> {
+        Some(self.session.generator())
+    }
+
+    /// The calibrated envelope.
+    pub fn envelope(&self) -> Result<Envelope> {
+        self.envelope.get_or_init(|| self.session.envelopes().of(self.op, self.dtype, self)).clone()
+    }
+
+    /// Remarks of the mirror on its answers so far.
+    pub fn notes(&self) -> Vec<String> {
+        self.mirror.notes()
+    }
+
+    fn compute(&self) -> Compute {
+        self.op.compute_for(self.dtype)
+    }
+
+    /// The precision in which the error of a right kernel is estimated: its own, one step down for float64.
+    fn working(&self) -> Compute {
+        match self.compute() {
+            Compute::Float64 => Compute::Float32,
+            compute => compute,
+        }
+    }
+
+    fn tolerance(&self) -> Option<&'s Tolerance> {
+        self.op.tolerances.get(&self.dtype)
+    }
+
+    fn results(&self) -> Vec<(String, DType)> {
+        self.op.schema.results().map(|tensor| (tensor.name.clone(), tensor.dtype.resolve(self.dtype))).collect()
+    }
+
+    fn ask(&self, case: &Case, inputs: &[(String, Array)], precision: Compute) -> Result<Vec<Array>> {
+        let outputs = self.results();
+        let question =
+            Question { inputs, params: &case.params, outputs: &outputs, precision, edges: self.op.edges };
+        let answers = self.mirror.answer(&question)?;
+        if answers.len() != outputs.len() {
+            return Err(Error::ReferenceFailed(format!(
+                "reference {} answered {} outputs, op `{}` declares {}",
+                self.op.reference,
+                answers.len(),
+                self.op.name,
+                outputs.len()
+            )));
+        }
+        for ((answer, (name, _)), declared) in answers.iter().zip(&outputs).zip(self.op.schema.results()) {
+            let wanted = match case.outputs.iter().find(|(output, ..)| output == name) {
+                Some((_, _, shape)) => shape.as_deref(),
+                None if declared.inout => {
+                    inputs.iter().find(|(input, _)| input == name).map(|(_, array)| array.shape.as_slice())
+                }
+                None => None,
+            };
+            if let Some(wanted) = wanted
+                && answer.shape != wanted
+            {
+                return Err(Error::ReferenceFailed(format!(
+                    "reference {} answered {name} of shape {:?}, op `{}` declares {wanted:?}",
+                    self.op.reference, answer.shape, self.op.name
+                )));
+            }
+        }
+        Ok(answers.into_iter().zip(outputs).map(|(answer, (_, dtype))| Array { dtype, ..answer }).collect())
+    }
+
+    /// The right answer of a case.
+    pub fn answer<'c>(&'c self, case: &'c Case) -> Result<Answer<'c>> {
+        let inputs: Vec<(String, Array)> =
+            case.inputs.iter().map(|(name, tensor)| (name.clone(), tensor.to_array())).collect();
+        let expected = self.ask(case, &inputs, Compute::Float64)?;
+        let full = expected.iter().map(|_| OnceCell::new()).collect();
+        Ok(Answer { oracle: self, case, inputs, expected, evaluations: OnceCell::new(), full })
+    }
+
+    /// Whether a kernel that computes as it may would stay finite on a case, and so would its outputs.
+    pub fn stays_finite(&self, case: &Case) -> Result<bool> {
+        let inputs: Vec<(String, Array)> =
+            case.inputs.iter().map(|(name, tensor)| (name.clone(), tensor.to_array())).collect();
+        let precision = match self.mirror.has_working_precision() {
+            true => self.compute(),
+            false => Compute::Float64,
+        };
+        let answers = self.ask(case, &inputs, precision)?;
+        Ok(answers.iter().all(|answer| {
+            let largest = Grid::of(answer.dtype).largest();
+            answer.floats().is_none_or(|values| values.iter().all(|value| value.abs() <= largest))
+        }))
+    }
+
+    /// Adds what one case says about the envelope.
+    pub fn sample(&self, case: &Case, samples: &mut Vec<Sample>) -> Result<()> {
+        let answer = self.answer(case)?;
+        for place in 0..answer.expected.len() {
+            if answer.expected[place].floats().is_some() {
+                answer.with_evidence(place, |evidence| samples.extend(tolerance::samples(evidence)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Names and tiles of the axes of an output (or an `inout` input), for messages.
+    pub fn axes_of(&self, name: &str, rank: usize) -> Vec<Axis> {
+        let declared = self.op.schema.results().find(|tensor| tensor.name == name);
+        axes(self.op, declared, rank)
+    }
+}
+
+/// Names and tiles of a tensor's axes: the text of the schema's expressions.
+fn axes(op: &Op, declared: Option<&TensorDecl>, rank: usize) -> Vec<Axis> {
+    let expressions: &[Expression] = match declared.map(|tensor| &tensor.shape) {
+        Some(OutputShape::Declared(Shape::Fixed(axes) | Shape::AnyRank(axes))) => axes,
+        _ => &[],
+    };
+    let unnamed = rank.saturating_sub(expressions.len());
+    let mut named: Vec<_> = (0..unnamed)
+        .map(|axis| Axis { name: format!("axis {axis}"), tile: None })
+        .collect();
+    named.extend(expressions.iter().take(rank).map(|expression| {
+        let tile = match expression {
+            Expression::Name(name) => {
+                op.schema.dims.iter().find(|(dim, _)| dim == name).and_then(|(_, dim)| dim.tile)
+            }
+            _ => None,
+        };
+        Axis { name: expression.to_string(), tile: tile.map(|tile| tile as usize) }
+    }));
+    named
+}
+
+/// The right answer of one case; closer looks are taken when they are asked for.
+pub struct Answer<'c> {
+    oracle: &'c Oracle<'c>,
+    case: &'c Case,
+    /// The inputs, exact.
+    pub inputs: Vec<(String, Array)>,
+    /// The float64 answers, in the order of the schema's results.
+    pub expected: Vec<Array>,
+    evaluations: OnceCell<Result<Evaluations>>,
+    full: Vec<OnceCell<Result<Bounds>>>,
+}
+
+/// Further evaluations of the mirror, each answering all outputs.
+struct Evaluations {
+    perturbed: Vec<Vec<Array>>,
+    working: Option<Vec<Array>>,
+    largest_input: f64,
+}
+
+impl Answer<'_> {
+    /// Compares an output with the answer: by the cheap bound first, and closely where that does not clear it.
+    pub fn compare(&self, place: usize, got: &Tensor) -> Result<Comparison> {
+        let op = self.oracle.op;
+        let rules = Rules { check_nan: op.check_nan, check_inf: op.check_inf, either_right: None };
+        let expected = &self.expected[place];
+        if let Some(bound) = self.fixed_bound(place) {
+            return Ok(compare::compare(got, expected, bound, &rules));
+        }
+        let envelope = self.oracle.envelope()?;
+        let unit = self.oracle.compute().unit_roundoff();
+        let cheap = tolerance::cheap(&envelope, unit, got.dtype(), 0.0);
+        let comparison = compare::compare(got, expected, cheap, &rules);
+        if comparison.agrees() {
+            return Ok(comparison);
+        }
+        self.with_bounds(place, |bounds| {
+            let rules = Rules { either_right: bounds.either_right.as_deref(), ..rules };
+            compare::compare(got, expected, Bound::PerElement(&bounds.allowed), &rules)
+        })
+    }
+
+    /// Bound of every element of an output, and where either of two answers is right.
+    pub fn allowed<T>(&self, place: usize, then: impl FnOnce(&[f64], Option<&[bool]>) -> T) -> Result<T> {
+        let expected = &self.expected[place];
+        match self.fixed_bound(place) {
+            Some(bound) => Ok(then(&each(bound, expected), None)),
+            None => self.with_bounds(place, |bounds| then(&bounds.allowed, bounds.either_right.as_deref())),
+        }
+    }
+
+    /// Shows a passed output to the health checks; closely only while they need it.
+    pub fn observe(&self, place: usize, name: &str, health: &mut Health) -> Result<()> {
+        let op = self.oracle.op;
+        let rules = Rules { check_nan: op.check_nan, check_inf: op.check_inf, either_right: None };
+        let expected = &self.expected[place];
+        let compared = expected.len() as u64;
+        let undecided = health.undecided(name);
+        let mut show = |bound: Bound<'_>, rules: Rules<'_>| {
+            let inputs = &self.case.inputs;
+            health.observe(&Observation { output: name, expected, bound, rules, inputs, compared });
+        };
+        match self.fixed_bound(place) {
+            Some(bound) => show(bound, rules),
+            None if !undecided => show(Bound::ROUNDED, rules),
+            None => self.with_bounds(place, |bounds| {
+                show(Bound::PerElement(&bounds.allowed), Rules { either_right: bounds.either_right.as_deref(), ..rules });
+            })?,
+        }
+        Ok(())
+    }
+
+    /// The bound that no evidence changes: an explicit tolerance, or exactness for values that are integers throughout.
+    fn fixed_bound(&self, place: usize) -> Option<Bound<'static>> {
+        let expected = &self.expected[place];
+        if let Some(tolerance) = self.oracle.tolerance()
+            && expected.dtype.is_float()
+        {
+            return Some(Bound::tolerance(tolerance, expected.dtype));
+        }
+        matches!(expected.values, Values::Integer(_)).then_some(Bound::ROUNDED)
+    }
+
+    /// The full bounds of an output.
+    pub fn with_bounds<T>(&self, place: usize, then: impl FnOnce(&Bounds) -> T) -> Result<T> {
+        let bounds = self.full[place].get_or_init(|| {
+            let envelope = self.oracle.envelope()?;
+            self.with_evidence(place, |evidence| tolerance::bounds(&envelope, evidence))
+        });
+        bounds.as_ref().map(then).map_err(Clone::clone)
+    }
+
+    fn with_evidence<T>(&self, place: usize, then: impl FnOnce(&Evidence<'_>) -> T) -> Result<T> {
+        let evaluations =
+            self.evaluations.get_or_init(|| self.evaluate()).as_ref().map_err(Clone::clone)?;
+        let oracle = self.oracle;
+        let outputs = oracle.results();
+        let question = Question {
+            inputs: &self.inputs,
+            params: &self.case.params,
+            outputs: &outputs,
+            precision: Compute::Float64,
+            edges: oracle.op.edges,
+        };
+        let pooled = oracle.mirror.pooled_axes(&question, place);
+        let perturbed: Vec<Array> = evaluations.perturbed.iter().map(|answers| answers[place].clone()).collect();
+        let working = oracle.working().unit_roundoff();
+        Ok(then(&Evidence {
+            expected: &self.expected[place],
+            perturbed: &perturbed,
+            perturbation: working,
+            working: evaluations.working.as_ref().map(|answers| (&answers[place], working)),
+            unit_roundoff: oracle.compute().unit_roundoff(),
+            largest_input: evaluations.largest_input,
+            pooled_axes: &pooled,
+            dtype: outputs[place].1,
+            extra: 0.0,
+        }))
+    }
+
+    fn evaluate(&self) -> Result<Evaluations> {
+        let oracle = self.oracle;
+        let unit = oracle.working().unit_roundoff();
+        let mut perturbed = Vec::new();
+        for number in 0..PERTURBATIONS {
+            let inputs: Vec<(String, Array)> = self
+                .inputs
+                .iter()
+                .map(|(name, array)| {
+                    let seed = rng::derive(self.case.spec.seed, &format!("perturbation {number} of {name}"));
+                    (name.clone(), perturb(array, unit, seed))
+                })
+                .collect();
+            perturbed.push(oracle.ask(self.case, &inputs, Compute::Float64)?);
+        }
+        let working = match oracle.mirror.has_working_precision() {
+            true => Some(oracle.ask(self.case, &self.inputs, oracle.working())?),
+            false => None,
+        };
+        let largest_input = self
+            .inputs
+            .iter()
+            .filter_map(|(_, array)| array.floats())
+            .flatten()
+            .filter(|value| value.is_finite())
+            .fold(0.0, |largest: f64, value| largest.max(value.abs()));
+        Ok(Evaluations { perturbed, working, largest_input })
+    }
+}
+
+/// A bound that is a formula, element by element.
+fn each(bound: Bound<'_>, expected: &Array) -> Vec<f64> {
+    match bound {
+        Bound::PerElement(each) => each.to_vec(),
+        Bound::Formula { steps, relative, absolute } => {
+            let grid = Grid::of(expected.dtype);
+            let allowed = |value: f64| steps * grid.step(value) + relative * value.abs() + absolute;
+            (0..expected.len()).map(|number| allowed(expected.at(number))).collect()
+        }
+    }
+}
+
+/// Float values moved by one relative unit, each up or down at random.
+fn perturb(array: &Array, unit: f64, seed: u64) -> Array {
+    let Values::Float(values) = &array.values else { return array.clone() };
+    let mut stream = XorShift128Plus::new(seed);
+    let moved = values.chunks(64).flat_map(|chunk| {
+        let signs = stream.next_word();
+        chunk.iter().enumerate().map(move |(bit, value)| {
+            if signs >> bit & 1 == 0 { value * (1.0 + unit) } else { value * (1.0 - unit) }
+        })
+    });
+    Array { values: Values::Float(moved.collect()), ..array.clone() }
+}

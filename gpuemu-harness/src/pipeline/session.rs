@@ -1,0 +1,199 @@
+//! A session: the contract, the environment, and what is made once and shared by the tests of a run.
+
+use crate::calibrate::Envelopes;
+use crate::environment::{Environment, Profile, test_target};
+use crate::error::{Error, Result};
+use crate::case::{Generate, Request, spec::Spec};
+use crate::mirror::script::Script;
+use crate::mirror::worker::Workers;
+use crate::mirror::{self, Mirror};
+use crate::process;
+use crate::python::Python;
+use crate::subject::Subject;
+use crate::subject::function::Function;
+use crate::subject::script::ScriptSubject;
+use crate::tensor::Array;
+use gpuemu_contract::{Contract, DType, Op, Strategy, TestName};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+/// Made once, by whichever thread asks first; the others wait for it.
+type Slot<T> = Arc<OnceLock<Result<Arc<T>>>>;
+
+/// Everything the tests of one run share.
+pub struct Session {
+    contract: Contract,
+    environment: Environment,
+    envelopes: Envelopes,
+    workers: Arc<Workers>,
+    mirrors: Mutex<HashMap<String, Slot<dyn Mirror>>>,
+    subjects: Mutex<HashMap<String, Slot<dyn Subject>>>,
+    started: Instant,
+}
+
+/// Cases the quick profile runs of a test, at most.
+const QUICK_CASES: u32 = 10;
+/// How many times the cases of a test the thorough profile runs, time allowing.
+const THOROUGH_FACTOR: u32 = 20;
+
+impl Session {
+    /// A session over a contract that was already read. `GPUEMU_SEED`, `_CASES` and `_STRATEGIES` override it.
+    pub fn new(mut contract: Contract, environment: Environment) -> Result<Session> {
+        if let Some(seed) = environment.seed {
+            contract.validation.seed = seed;
+        }
+        for op in &mut contract.ops {
+            if let Some(cases) = environment.cases {
+                op.cases = cases.get();
+            }
+            if let Some(strategies) = &environment.strategies {
+                let selected: Vec<DType> = strategies.iter().filter_map(|strategy| strategy.selects()).collect();
+                if !selected.is_empty() {
+                    op.dtypes.retain(|dtype| selected.contains(dtype));
+                }
+                op.strategies = strategies.iter().copied().filter(|strategy| strategy.selects().is_none()).collect();
+                if op.strategies.is_empty() {
+                    op.strategies = vec![Strategy::Default];
+                }
+            }
+        }
+        let envelopes = Envelopes::load(contract.root())?;
+        let python = Python::new(environment.python.as_deref());
+        let workers = Arc::new(Workers::new(contract.root(), python, process::TIMEOUT));
+        Ok(Session {
+            contract,
+            environment,
+            envelopes,
+            workers,
+            mirrors: Mutex::default(),
+            subjects: Mutex::default(),
+            started: Instant::now(),
+        })
+    }
+
+    /// Reads the contract that `GPUEMU_CONFIG` names, or the nearest one from `start` upwards.
+    pub fn open(start: &Path, environment: Environment) -> Result<Session> {
+        let path = match &environment.config {
+            Some(path) => path.clone(),
+            None => Contract::find(start).map_err(|error| Error::Config(error.to_string()))?,
+        };
+        let contract = Contract::load(&path).map_err(|errors| Error::Config(errors.to_string()))?;
+        Session::new(contract, environment)
+    }
+
+    /// The contract, with the environment's overrides applied.
+    pub fn contract(&self) -> &Contract {
+        &self.contract
+    }
+
+    /// The environment.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Calibrated envelopes.
+    pub fn envelopes(&self) -> &Envelopes {
+        &self.envelopes
+    }
+
+    /// What fills inputs that have a generator of their own.
+    pub fn generator(&self) -> &dyn Generate {
+        self
+    }
+
+    /// The command that runs one case in its test.
+    pub fn replay(&self, spec: &Spec) -> String {
+        let target = test_target().map_or(String::new(), |target| format!("--test {target} "));
+        format!("GPUEMU_CASE='{spec}' cargo test {target}-- --exact {}", spec.test)
+    }
+
+    /// The op of a test.
+    pub fn op(&self, name: &str) -> Result<&Op> {
+        self.contract.op(name).ok_or_else(|| {
+            let names = self.contract.ops.iter().map(|op| op.name.as_str());
+            let hint = match gpuemu_contract::nearest(name, names) {
+                Some(near) => format!("; did you mean `{near}`?"),
+                None => String::new(),
+            };
+            Error::OpNotFound(format!("no op `{name}` in {}{hint}", self.contract.path.display()))
+        })
+    }
+
+    /// How many cases a test runs at most, and until when it may start another beyond the declared number.
+    pub fn effort(&self, op: &Op) -> (u32, Option<Instant>) {
+        match self.environment.profile {
+            None => (op.cases, None),
+            Some(Profile::Quick) => (op.cases.min(QUICK_CASES), None),
+            Some(Profile::Thorough) => {
+                let until = self.started + Duration::from_secs(self.contract.ci.thorough_timeout);
+                (op.cases.saturating_mul(THOROUGH_FACTOR), Some(until))
+            }
+        }
+    }
+
+    /// Whether the profile leaves this test out, and why.
+    pub fn left_out(&self, test: &TestName) -> Option<String> {
+        let quick = &self.contract.ci.quick_dtypes;
+        if self.environment.profile != Some(Profile::Quick) || quick.contains(&test.dtype) {
+            return None;
+        }
+        let names: Vec<&str> = quick.iter().map(|dtype| dtype.name()).collect();
+        Some(format!("the quick profile runs {} only", names.join(", ")))
+    }
+
+    /// The op's mirror; made on first use.
+    pub fn mirror(&self, op: &Op) -> Result<Arc<dyn Mirror>> {
+        let slot = slot(&self.mirrors, &op.name);
+        slot.get_or_init(|| mirror::open(op, &self.workers).map(Arc::from)).clone()
+    }
+
+    /// The op's subject: its bound functions, else its `op_script`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Config`] when nothing computes the op: a test without a subject never passes.
+    pub fn subject(&self, op: &Op) -> Result<Arc<dyn Subject>> {
+        let slot = slot(&self.subjects, &op.name);
+        slot.get_or_init(|| self.find_subject(op)).clone()
+    }
+
+    fn find_subject(&self, op: &Op) -> Result<Arc<dyn Subject>> {
+        if let Some(function) = Function::bound(&op.name)? {
+            return Ok(Arc::new(function));
+        }
+        if let Some(script) = &op.op_script {
+            let script = Script::new(script, self.workers.root(), self.workers.python().clone());
+            let inout = op.schema.inputs.iter().filter(|input| input.inout).map(|input| input.name.clone());
+            return Ok(Arc::new(ScriptSubject::new(script, inout.collect())));
+        }
+        Err(Error::Config(format!(
+            "nothing computes op `{0}` ({1}:{2}): bind a function with #[gpuemu_harness::op(\"{0}\")] in this test \
+             binary, or give the op an `op_script`",
+            op.name,
+            self.contract.path.display(),
+            op.line
+        )))
+    }
+
+    /// Puts a subject in place of whatever the op has: for callers that use gpuemu as a library.
+    pub fn bind(&self, op: &str, subject: Arc<dyn Subject>) {
+        let slot: Slot<dyn Subject> = Arc::default();
+        let _ = slot.set(Ok(subject));
+        self.subjects.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(op.to_owned(), slot);
+    }
+}
+
+impl Generate for Session {
+    fn generate(&self, request: &Request<'_>) -> Result<Array> {
+        let Request { target, seed, dtype, shape, dims, params } = *request;
+        self.workers.generate(target, seed, shape, dtype, dims, params)
+    }
+}
+
+fn slot<T: ?Sized>(map: &Mutex<HashMap<String, Slot<T>>>, key: &str) -> Slot<T> {
+    let mut map = map.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    map.entry(key.to_owned()).or_default().clone()
+}
+

@@ -1,0 +1,346 @@
+//! One test: its cases, and of the first that fails the smallest that does.
+
+use super::check::{self, Checked};
+use super::oracle::Oracle;
+use super::session::Session;
+use crate::case::shrink::{self, Budget};
+use crate::case::spec::Spec;
+use crate::case::{Case, build, strategy};
+use crate::error::{Error, Result};
+use crate::report::failure::{FailingCase, Report};
+use crate::report::regressions::{self, Regression};
+use crate::report::results::{self, Line, OutputLine};
+use crate::subject::Subject;
+use crate::validate::health::Health;
+use crate::validate::statistics::Total;
+use crate::validate::verdict::{Check, Failure};
+use gpuemu_contract::{Op, Reference, TestName};
+use std::time::{Duration, Instant};
+
+/// What became of a test.
+#[derive(Debug, Default)]
+pub struct Finished {
+    /// The report of a failure.
+    pub failure: Option<Report>,
+    /// Cases that were judged.
+    pub cases: u32,
+    /// Statistics of each output over all cases.
+    pub outputs: Vec<(String, Total)>,
+    /// One line a case, for machines.
+    pub lines: Vec<Line>,
+}
+
+/// Runs of the subject that shrinking may take, and the time.
+const SHRINK: Budget = Budget { runs: 600, time: Duration::from_secs(20) };
+
+/// Runs a test of the contract: the case that `only` names, or all.
+pub fn run(session: &Session, test: &TestName, only: Option<&Spec>) -> Finished {
+    let mut finished = Finished::default();
+    if let Err(error) = run_cases(session, test, only, &mut finished) {
+        finished.failure = Some(broken(&test.to_string(), &error));
+    }
+    finished
+}
+
+/// Runs a saved regression.
+pub fn rerun(session: &Session, name: &str, saved: &Regression) -> Finished {
+    let mut finished = Finished::default();
+    let outcome = (|| {
+        let op = session.op(&saved.op)?;
+        let trial = Trial::new(session, op, &saved.spec.test)?;
+        let case = saved_case(&trial, saved)?;
+        let checked = trial.judge(&case, None, &mut finished)?;
+        if let Some(failure) = checked.failure {
+            finished.failure = Some(Report {
+                test: name.to_owned(),
+                subject: trial.subject.describe(),
+                case: Some(FailingCase {
+                    output: trial.output(&case, &failure),
+                    spec: saved.spec.clone(),
+                    shrunk_from: None,
+                    number: None,
+                    replay: session.replay(&saved.spec),
+                    saved: None,
+                }),
+                failure,
+                notes: vec![format!("saved in {}", saved.path.display())],
+            });
+        }
+        Ok(())
+    })();
+    if let Err(error) = outcome {
+        finished.failure = Some(broken(name, &error));
+    }
+    finished
+}
+
+fn saved_case(trial: &Trial<'_>, saved: &Regression) -> Result<Case> {
+    let mut case = build::build(trial.oracle.op(), &saved.spec, trial.oracle.generator())?;
+    for (name, tensor) in &saved.inputs {
+        let Some((_, input)) = case.inputs.iter_mut().find(|(input, _)| input == name) else {
+            return Err(Error::Config(format!("{}: op `{}` has no input {name}", saved.path.display(), saved.op)));
+        };
+        if (input.shape(), input.dtype()) != (tensor.shape(), tensor.dtype()) {
+            return Err(Error::Config(format!(
+                "{}: {name} was saved as {} {:?}, the op declares {} {:?} now: delete the file",
+                saved.path.display(),
+                tensor.dtype(),
+                tensor.shape(),
+                input.dtype(),
+                input.shape()
+            )));
+        }
+        input.copy_elements_from(tensor);
+    }
+    Ok(case)
+}
+
+/// A test that could not run at all.
+fn broken(test: &str, error: &Error) -> Report {
+    let check = match error {
+        Error::ReferenceFailed(_) => Check::Reference,
+        _ => Check::Subject,
+    };
+    let message = format!("{error} [{}]", error.code());
+    Report {
+        test: test.to_owned(),
+        subject: String::new(),
+        failure: check::failure(check, None, message),
+        case: None,
+        notes: Vec::new(),
+    }
+}
+
+/// What the cases of one test share.
+struct Trial<'s> {
+    session: &'s Session,
+    test: &'s TestName,
+    oracle: Oracle<'s>,
+    subject: std::sync::Arc<dyn Subject>,
+}
+
+impl<'s> Trial<'s> {
+    fn new(session: &'s Session, op: &'s Op, test: &'s TestName) -> Result<Trial<'s>> {
+        let subject = session.subject(op)?;
+        if !subject.supports(test.dtype) {
+            return Err(Error::Config(format!(
+                "{} has no version for {}: bind one, or leave the dtype out of op `{}` ({}:{})",
+                subject.describe(),
+                test.dtype,
+                op.name,
+                session.contract().path.display(),
+                op.line
+            )));
+        }
+        let oracle = Oracle::new(session, op, test.dtype)?;
+        Ok(Trial { session, test, oracle, subject })
+    }
+
+    fn plan(&self, index: u32) -> Result<Spec> {
+        let op = self.oracle.op();
+        let mut trouble = None;
+        let mut finite = |spec: &Spec| {
+            let answer = build::build(op, spec, self.oracle.generator()).and_then(|case| self.oracle.stays_finite(&case));
+            answer.unwrap_or_else(|error| {
+                trouble = Some(error);
+                false
+            })
+        };
+        let spec = strategy::plan(op, self.test, self.session.contract().validation.seed, index, &mut finite);
+        match trouble {
+            Some(error) => Err(error),
+            None => spec,
+        }
+    }
+
+    fn judge(&self, case: &Case, health: Option<&mut Health>, finished: &mut Finished) -> Result<Checked> {
+        let checked = check::check(&self.oracle, &*self.subject, case, health)?;
+        finished.cases += 1;
+        for (name, statistics, histogram) in &checked.outputs {
+            let total = match finished.outputs.iter_mut().find(|(output, _)| output == name) {
+                Some((_, total)) => total,
+                None => {
+                    finished.outputs.push((name.clone(), Total::default()));
+                    &mut finished.outputs.last_mut().expect("just pushed").1
+                }
+            };
+            total.add(statistics, histogram);
+        }
+        finished.lines.push(Line {
+            spec: case.spec.to_string(),
+            verdict: results::verdict_word(checked.failure.as_ref().map(|failure| failure.check)),
+            outputs: checked
+                .outputs
+                .iter()
+                .map(|(name, statistics, _)| OutputLine::new(name, statistics))
+                .collect(),
+            subject_microseconds: checked.subject_time.as_micros() as u64,
+        });
+        Ok(checked)
+    }
+
+    /// Asks the reference the same twice: one that answers differently proves nothing.
+    fn repeat_reference(&self, case: &Case, health: &mut Health) -> Result<()> {
+        let (first, again) = (self.oracle.answer(case)?, self.oracle.answer(case)?);
+        for (declared, (first, again)) in
+            self.oracle.op().schema.results().zip(first.expected.iter().zip(&again.expected))
+        {
+            health.reference_repeated(&declared.name, first, again);
+        }
+        Ok(())
+    }
+
+    fn output(&self, case: &Case, failure: &Failure) -> Option<(String, String, Vec<usize>)> {
+        let name = failure.output.as_ref()?;
+        let (_, dtype, shape) = case.outputs.iter().find(|(output, ..)| output == name)?;
+        Some((name.clone(), dtype.to_string(), shape.clone()?))
+    }
+
+    /// Shrinks a failing case, saves it and reports it.
+    fn fail(&self, found: Case, failure: Failure, number: Option<(u32, u32)>, save: bool) -> Result<Report> {
+        let op = self.oracle.op();
+        let mut notes = self.oracle.notes();
+        // A failure that does not come back is not the input's: it must not be shrunk to nonsense.
+        let again = check::check(&self.oracle, &*self.subject, &found, None)?;
+        let Some(again) = again.failure else {
+            let mut failure = failure;
+            failure.diagnosis.insert(
+                0,
+                "the same case passed when it was run again: the result depends on state kept between calls, on \
+                 timing, or on memory that nothing wrote"
+                    .to_owned(),
+            );
+            return Ok(self.report(found, None, failure, number, None, notes));
+        };
+        let mut runs = 0u32;
+        let mut still_fails = |spec: &Spec| {
+            runs += 1;
+            let Ok(case) = build::build(op, spec, self.oracle.generator()) else { return false };
+            let checked = check::check(&self.oracle, &*self.subject, &case, None);
+            checked.is_ok_and(|checked| checked.failure.is_some_and(|other| alike(&other, &again)))
+        };
+        let small = shrink::shrink(op, found.spec.clone(), SHRINK, &mut still_fails);
+        let (spec, mut smallest) = if small == found.spec {
+            (None, again)
+        } else {
+            let case = build::build(op, &small, self.oracle.generator())?;
+            match check::check(&self.oracle, &*self.subject, &case, None)?.failure {
+                Some(mut failure) => {
+                    // What the larger case looked like often says more than one element can.
+                    for line in again.diagnosis {
+                        if !failure.diagnosis.contains(&line) {
+                            failure.diagnosis.push(format!("{line} (in the case it was shrunk from)"));
+                        }
+                    }
+                    if failure.picture.is_empty() {
+                        failure.picture = again.picture;
+                    }
+                    (Some(small), failure)
+                }
+                None => (None, again),
+            }
+        };
+        smallest.diagnosis.truncate(4);
+        let shrunk_from = spec.as_ref().map(|_| (found.spec.clone(), runs));
+        let case = match &spec {
+            Some(spec) => build::build(op, spec, self.oracle.generator())?,
+            None => found,
+        };
+        let mut saved = None;
+        if save {
+            let generated: Vec<_> = case
+                .inputs
+                .iter()
+                .filter(|(name, _)| op.schema.input(name).is_some_and(|input| input.generate.is_some()))
+                .cloned()
+                .collect();
+            let root = self.session.contract().root();
+            match regressions::save(root, &case.spec, smallest.check.name(), &smallest.message, &generated) {
+                Ok(path) => saved = Some(path),
+                Err(error) => notes.push(format!("not saved: {error}")),
+            }
+        }
+        let mut report = self.report(case, shrunk_from, smallest, number, saved, notes);
+        report.notes.dedup();
+        Ok(report)
+    }
+
+    fn report(
+        &self,
+        case: Case,
+        shrunk_from: Option<(Spec, u32)>,
+        failure: Failure,
+        number: Option<(u32, u32)>,
+        saved: Option<std::path::PathBuf>,
+        notes: Vec<String>,
+    ) -> Report {
+        Report {
+            test: self.test.to_string(),
+            subject: self.subject.describe(),
+            case: Some(FailingCase {
+                output: self.output(&case, &failure),
+                replay: self.session.replay(&case.spec),
+                spec: case.spec,
+                shrunk_from,
+                number,
+                saved,
+            }),
+            failure,
+            notes,
+        }
+    }
+}
+
+/// Whether two failures are the same fault seen twice: shrinking must not slip from one to another.
+fn alike(a: &Failure, b: &Failure) -> bool {
+    let kind = |check: Check| match check {
+        // The same wrong element may be a number here and NaN there.
+        Check::NonFinite => Check::Values,
+        check => check,
+    };
+    kind(a.check) == kind(b.check)
+}
+
+fn run_cases(session: &Session, test: &TestName, only: Option<&Spec>, finished: &mut Finished) -> Result<()> {
+    let op = session.op(&test.op)?;
+    let trial = Trial::new(session, op, test)?;
+    if let Some(spec) = only {
+        let case = match &spec.file {
+            Some(path) => saved_case(&trial, &regressions::load(session.contract().root(), path.as_ref())?)?,
+            None => build::build(op, spec, trial.oracle.generator())?,
+        };
+        let checked = trial.judge(&case, None, finished)?;
+        if let Some(failure) = checked.failure {
+            finished.failure = Some(trial.report(case, None, failure, None, None, trial.oracle.notes()));
+        }
+        return Ok(());
+    }
+    let (cases, until) = session.effort(op);
+    let mut health = Health::new();
+    for index in 0..cases {
+        if index >= op.cases && until.is_some_and(|until| Instant::now() >= until) {
+            break;
+        }
+        let spec = trial.plan(index)?;
+        let case = build::build(op, &spec, trial.oracle.generator())?;
+        let checked = trial.judge(&case, Some(&mut health), finished)?;
+        if index == 0 && !matches!(op.reference, Reference::Builtin(_)) {
+            trial.repeat_reference(&case, &mut health)?;
+        }
+        if let Some(failure) = checked.failure {
+            finished.failure = Some(trial.fail(case, failure, Some((index + 1, cases)), true)?);
+            return Ok(());
+        }
+    }
+    if let Some(failure) = health.verdict() {
+        finished.failure = Some(Report {
+            test: test.to_string(),
+            subject: trial.subject.describe(),
+            failure,
+            case: None,
+            notes: trial.oracle.notes(),
+        });
+    }
+    Ok(())
+}
+

@@ -1,0 +1,282 @@
+//! The suite of a package: the tests that its `gpuemu.toml` declares, saved regressions, accuracy baselines.
+
+use crate::case::spec::Spec;
+use crate::environment::Environment;
+use crate::error::{Error, Result};
+use crate::origin::Origin;
+use crate::pipeline::session::Session;
+use crate::pipeline::trial::{self, Finished};
+use crate::report::{accuracy, regressions, results};
+use crate::runner;
+use crate::suite::{Outcome, Suite, TestEntry, Totals};
+use gpuemu_contract::{Contract, TestName};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Mutex, OnceLock};
+
+/// What a name of the list stands for.
+enum Entry {
+    /// `softmax::float32::boundary`
+    Test(TestName),
+    /// `softmax::regressions`: all of an op, for the door whose tests are fixed when it is compiled.
+    Regressions(String),
+    /// `softmax::regressions::9f3c5a`
+    Regression(PathBuf),
+    /// `accuracy::softmax::float32`
+    Accuracy(TestName),
+}
+
+/// The suite over one contract.
+pub struct ProjectSuite {
+    session: Session,
+    results: PathBuf,
+    case: Option<Spec>,
+    /// Worst error as a share of what was allowed, of every test that passed.
+    worst: Mutex<Vec<(String, f64)>>,
+}
+
+impl ProjectSuite {
+    /// The suite of a session.
+    pub fn new(session: Session) -> Result<ProjectSuite> {
+        let case = match &session.environment().case {
+            None => None,
+            Some(text) => Some(read_case(session.contract().root(), text)?),
+        };
+        let results = results::folder(session.contract().root());
+        Ok(ProjectSuite { session, results, case, worst: Mutex::default() })
+    }
+
+    fn open(origin: Origin) -> Result<ProjectSuite> {
+        let environment = Environment::read()?;
+        let path = environment.config.clone().unwrap_or_else(|| PathBuf::from(origin.contract));
+        let contract = Contract::load(&path).map_err(|errors| Error::Config(errors.to_string()))?;
+        ProjectSuite::new(Session::new(contract, environment)?)
+    }
+
+    fn entry(&self, name: &str) -> Option<Entry> {
+        let contract = self.session.contract();
+        if let Some(test) = contract.test(name) {
+            return Some(Entry::Test(test));
+        }
+        let mut parts = name.split("::");
+        match (parts.next()?, parts.next()?, parts.next(), parts.next()) {
+            ("accuracy", op, Some(dtype), None) if contract.policies.accuracy => {
+                let tests = contract.op(op)?;
+                let dtype = *tests.dtypes.iter().find(|known| known.name() == dtype)?;
+                let strategy = *tests.strategies.first()?;
+                Some(Entry::Accuracy(TestName { op: op.to_owned(), dtype, strategy }))
+            }
+            (op, "regressions", None, None) => contract.op(op).map(|op| Entry::Regressions(op.name.clone())),
+            (op, "regressions", Some(id), None) => {
+                let path = Path::new(regressions::FOLDER).join(op).join(format!("{id}.toml"));
+                contract.root().join(&path).is_file().then_some(Entry::Regression(path))
+            }
+            _ => None,
+        }
+    }
+
+    fn listed(&self, name: String, entry: &Entry) -> TestEntry {
+        let cannot_run = match entry {
+            Entry::Test(test) => self.session.left_out(test),
+            _ => None,
+        };
+        TestEntry { name, cannot_run, regression: matches!(entry, Entry::Regression(_) | Entry::Regressions(_)) }
+    }
+
+    fn kernels(&self) -> Vec<TestEntry> {
+        let contract = self.session.contract();
+        let mut entries = Vec::new();
+        for kernel in &contract.kernels {
+            for dtype in &kernel.dtypes {
+                for strategy in &contract.validation.strategies {
+                    if strategy.selects().is_none() {
+                        entries.push(TestEntry {
+                            name: format!("kernel::{}::{dtype}::{strategy}", kernel.name),
+                            cannot_run: Some("this version of gpuemu does not execute compiled kernels yet".to_owned()),
+                            regression: false,
+                        });
+                    }
+                }
+            }
+        }
+        entries
+    }
+
+    fn outcome(&self, name: &str, finished: Finished) -> Outcome {
+        let mut properties = vec![("cases".to_owned(), finished.cases.to_string())];
+        let mut worst = 0.0f64;
+        for (output, total) in &finished.outputs {
+            let statistics = &total.statistics;
+            worst = worst.max(statistics.worst_of_bound);
+            properties.push((format!("{output}.max_ulp"), format!("{:.3}", statistics.max_ulp)));
+            properties.push((format!("{output}.max_abs"), format!("{:e}", statistics.max_abs)));
+            properties.push((format!("{output}.worst_of_bound"), format!("{:.4}", statistics.worst_of_bound)));
+        }
+        let mut failure = finished.failure;
+        if let Err(error) = results::write(&self.results, name, &finished.lines)
+            && let Some(report) = &mut failure
+        {
+            report.notes.push(format!("results not written: {error}"));
+        }
+        match &failure {
+            None => self.worst.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((name.to_owned(), worst)),
+            Some(report) => {
+                if let Some(case) = &report.case {
+                    properties.push(("replay".to_owned(), case.replay.clone()));
+                }
+                properties.push(("check".to_owned(), report.failure.check.name().to_owned()));
+            }
+        }
+        Outcome { failure: failure.map(|report| report.render()), properties }
+    }
+
+    fn run_entry(&self, name: &str, entry: Entry) -> Outcome {
+        match entry {
+            Entry::Test(test) => {
+                let only = self.case.as_ref().filter(|spec| spec.test == test);
+                let finished = trial::run(&self.session, &test, only);
+                self.outcome(name, finished)
+            }
+            Entry::Regression(path) => match regressions::load(self.session.contract().root(), &path) {
+                Ok(saved) => self.outcome(name, trial::rerun(&self.session, name, &saved)),
+                Err(error) => failed(name, &error),
+            },
+            Entry::Regressions(op) => {
+                let mut together = Outcome::default();
+                let paths = match regressions::list(self.session.contract().root(), &op) {
+                    Ok(paths) => paths,
+                    Err(error) => return failed(name, &error),
+                };
+                let mut reports = String::new();
+                for path in paths {
+                    let outcome = self.run_entry(name, Entry::Regression(path));
+                    if let Some(report) = outcome.failure {
+                        reports.push_str(&report);
+                    }
+                }
+                together.failure = (!reports.is_empty()).then_some(reports);
+                together
+            }
+            Entry::Accuracy(test) => {
+                let (finished, verdict) = accuracy::measure(&self.session, &test);
+                let mut outcome = self.outcome(name, finished);
+                if outcome.failure.is_none() {
+                    outcome.failure = verdict;
+                }
+                outcome
+            }
+        }
+    }
+}
+
+fn failed(name: &str, error: &Error) -> Outcome {
+    Outcome { failure: Some(format!("{name} failed: {error} [{}]\n", error.code())), properties: Vec::new() }
+}
+
+/// A spec from `GPUEMU_CASE`: the line itself, or `@` and a saved regression.
+fn read_case(root: &Path, text: &str) -> Result<Spec> {
+    match text.trim().strip_prefix('@') {
+        Some(path) => {
+            let mut spec = regressions::load(root, Path::new(path))?.spec;
+            spec.file = Some(path.to_owned());
+            Ok(spec)
+        }
+        None => text.trim().parse(),
+    }
+}
+
+impl Suite for ProjectSuite {
+    fn name(&self) -> &str {
+        &self.session.contract().project.name
+    }
+
+    fn tests(&self) -> Vec<TestEntry> {
+        let contract = self.session.contract();
+        let mut tests: Vec<TestEntry> = contract
+            .tests()
+            .into_iter()
+            .map(|test| self.listed(test.to_string(), &Entry::Test(test)))
+            .collect();
+        for op in &contract.ops {
+            // A folder that cannot be read fails when its op's regressions run; listing goes on.
+            for path in regressions::list(contract.root(), &op.name).unwrap_or_default() {
+                let id = path.file_stem().unwrap_or_default().to_string_lossy();
+                let name = format!("{}::regressions::{id}", op.name);
+                tests.push(self.listed(name, &Entry::Regression(path.clone())));
+            }
+            if contract.policies.accuracy {
+                for dtype in &op.dtypes {
+                    tests.push(TestEntry {
+                        name: format!("accuracy::{}::{dtype}", op.name),
+                        cannot_run: None,
+                        regression: false,
+                    });
+                }
+            }
+        }
+        tests.extend(self.kernels());
+        tests.sort_by(|a, b| a.name.cmp(&b.name));
+        tests
+    }
+
+    fn count(&self) -> usize {
+        self.tests().len()
+    }
+
+    fn resolve(&self, name: &str) -> Option<TestEntry> {
+        match self.entry(name) {
+            Some(entry) => Some(self.listed(name.to_owned(), &entry)),
+            None if name.starts_with("kernel::") => self.kernels().into_iter().find(|kernel| kernel.name == name),
+            None => None,
+        }
+    }
+
+    fn test_of_case(&self, spec: &str) -> Result<String> {
+        Ok(read_case(self.session.contract().root(), spec)?.test.to_string())
+    }
+
+    fn threads(&self) -> Option<NonZeroUsize> {
+        let jobs = NonZeroUsize::new(self.session.contract().ci.parallel_jobs as usize)?;
+        // More threads than cores would only make the cases wait for one another.
+        Some(std::thread::available_parallelism().map_or(jobs, |cores| cores.min(jobs)))
+    }
+
+    fn run(&self, name: &str) -> Outcome {
+        match self.entry(name) {
+            Some(entry) => self.run_entry(name, entry),
+            None => failed(name, &Error::NotFound(format!("no test {name}"))),
+        }
+    }
+
+    fn finish(&self, _: &Totals) -> Result<Vec<String>> {
+        let worst = self.worst.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let Some((name, share)) = worst.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else { return Ok(Vec::new()) };
+        Ok(vec![format!(
+            "largest error of a passing test: {:.0}% of what is allowed, in {name}; figures of every case in {}",
+            share * 100.0,
+            self.results.join("results").display()
+        )])
+    }
+}
+
+/// The main of a test binary.
+pub fn run_main(origin: Origin) -> ExitCode {
+    let opened = Environment::read().and_then(|environment| ProjectSuite::open(origin).map(|suite| (suite, environment)));
+    match opened {
+        Ok((suite, environment)) => runner::main_with(suite, std::env::args_os(), &environment),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(101)
+        }
+    }
+}
+
+/// One test inside of a `#[test]` function; panics with the report when it fails.
+pub fn run_test(name: &str, origin: Origin) {
+    static SUITE: OnceLock<Result<ProjectSuite>> = OnceLock::new();
+    match SUITE.get_or_init(|| ProjectSuite::open(origin)) {
+        Ok(suite) => runner::run_named(suite, name),
+        Err(error) => panic!("{error}"),
+    }
+}

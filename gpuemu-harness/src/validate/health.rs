@@ -1,0 +1,340 @@
+//! Health: a test that cannot fail is reported as one, judged over all its cases.
+
+use super::compare::{Bound, Rules, plain};
+use super::grid::Grid;
+use super::verdict::{Check, Failure};
+use crate::tensor::{Array, Tensor, Values};
+
+/// Cases that must have been compared before an answer that passes everywhere says something about the test.
+const ENOUGH: u64 = 3;
+
+/// What one passed case shows about one output.
+#[derive(Clone, Copy, Debug)]
+pub struct Observation<'a> {
+    /// Name of the output.
+    pub output: &'a str,
+    /// The expected values.
+    pub expected: &'a Array,
+    /// The bound that judged the case: the full one while [`Health::undecided`] says so. A cheap bound rejects a lazy
+    /// answer that the full one would accept.
+    pub bound: Bound<'a>,
+    /// The rules that judged it.
+    pub rules: Rules<'a>,
+    /// The inputs, as the subject got them.
+    pub inputs: &'a [(String, Tensor)],
+    /// Elements that were compared.
+    pub compared: u64,
+}
+
+/// What the cases of one test have shown so far.
+#[derive(Clone, Debug, Default)]
+pub struct Health {
+    outputs: Vec<Output>,
+    cases: u64,
+    indeterminate: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Output {
+    name: String,
+    /// Cases with elements.
+    cases: u64,
+    compared: u64,
+    /// The mirror answered something other than NaN.
+    answered: bool,
+    zeros: bool,
+    /// The constants that every case so far would have accepted.
+    constants: Option<(f64, f64)>,
+    /// Inputs whose copy every case so far would have accepted; `None` before the first case.
+    copies: Option<Vec<Copied>>,
+}
+
+#[derive(Clone, Debug)]
+struct Copied {
+    input: String,
+    /// The mirror's answer was not that input itself, if only by less than the bound.
+    differs: bool,
+}
+
+impl Health {
+    /// No case seen.
+    pub fn new() -> Health {
+        Health::default()
+    }
+
+    /// Whether a lazy answer would still pass everywhere, so that [`Observation::bound`] must be the full one.
+    pub fn undecided(&self, output: &str) -> bool {
+        self.outputs.iter().find(|known| known.name == output).is_none_or(Output::undecided)
+    }
+
+    /// Takes in one output of one passed case. Cheap once every lazy answer has been rejected.
+    pub fn observe(&mut self, seen: &Observation<'_>) {
+        let at = self.outputs.iter().position(|output| output.name == seen.output).unwrap_or_else(|| {
+            self.outputs.push(Output::new(seen.output));
+            self.outputs.len() - 1
+        });
+        self.cases += 1;
+        self.outputs[at].observe(seen);
+    }
+
+    /// Takes in two answers of the reference to one question.
+    pub fn reference_repeated(&mut self, output: &str, first: &Array, again: &Array) {
+        let same = match (&first.values, &again.values) {
+            (Values::Float(a), Values::Float(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b || a.is_nan() && b.is_nan())
+            }
+            (a, b) => a == b,
+        };
+        if !(same && first.shape == again.shape) {
+            self.indeterminate.get_or_insert_with(|| output.to_string());
+        }
+    }
+
+    /// What is wrong with the test, if anything. Meaningless after a replay of single cases.
+    pub fn verdict(&self) -> Option<Failure> {
+        if let Some(output) = &self.indeterminate {
+            let message = format!(
+                "the reference gives two answers for {output} to the same inputs; fix its seed, or take away whatever \
+                 it depends on besides its inputs"
+            );
+            return Some(plain(Check::Health, output, message));
+        }
+        self.outputs.iter().find_map(Output::verdict)
+    }
+}
+
+impl Output {
+    fn new(name: &str) -> Output {
+        Output {
+            name: name.to_string(),
+            cases: 0,
+            compared: 0,
+            answered: false,
+            zeros: true,
+            constants: Some((f64::NEG_INFINITY, f64::INFINITY)),
+            copies: None,
+        }
+    }
+
+    fn undecided(&self) -> bool {
+        self.zeros || self.constants.is_some() || self.copies.as_ref().is_none_or(|copies| !copies.is_empty())
+    }
+
+    fn observe(&mut self, seen: &Observation<'_>) {
+        self.compared += seen.compared;
+        let expected = seen.expected;
+        if expected.is_empty() {
+            return;
+        }
+        self.cases += 1;
+        self.answered = self.answered || (0..expected.len()).any(|number| !expected.at(number).is_nan());
+        if seen.compared == 0 || !self.undecided() {
+            return;
+        }
+        let accepted = Accepted { seen, grid: Grid::of(expected.dtype) };
+        self.zeros = self.zeros && (0..expected.len()).all(|number| accepted.takes(number, 0.0));
+        if let Some((mut low, mut high)) = self.constants {
+            for number in 0..expected.len() {
+                let (least, most) = accepted.interval(number);
+                (low, high) = (low.max(least), high.min(most));
+                if low > high {
+                    break;
+                }
+            }
+            self.constants = (low <= high).then_some((low, high));
+        }
+        let copies = self.copies.take().unwrap_or_else(|| {
+            seen.inputs.iter().map(|(name, _)| Copied { input: name.clone(), differs: false }).collect()
+        });
+        self.copies = Some(copies.into_iter().filter_map(|copied| accepted.copy(copied)).collect());
+    }
+
+    fn verdict(&self) -> Option<Failure> {
+        let name = &self.name;
+        let fail = |message: String| Some(plain(Check::Health, name, message));
+        if self.compared == 0 {
+            return fail(if self.cases > 0 && !self.answered {
+                format!(
+                    "the mirror is NaN in every element of {name} in all {} cases; give the inputs a domain on which \
+                     the op is defined",
+                    self.cases
+                )
+            } else {
+                format!(
+                    "no element of {name} was compared in any case; check that its dimensions may be larger than 0 \
+                     and that check_nan and check_inf leave something to compare"
+                )
+            });
+        }
+        if !self.answered {
+            return fail(format!(
+                "the mirror is NaN in every element of {name} in all {} cases; give the inputs a domain on which the \
+                 op is defined",
+                self.cases
+            ));
+        }
+        if self.cases < ENOUGH {
+            return None;
+        }
+        if self.zeros {
+            return fail(format!(
+                "an output of zeros would have passed for {name} in all {} cases; tighten its tolerance, or give the \
+                 inputs values that make it larger",
+                self.cases
+            ));
+        }
+        if let Some((low, high)) = self.constants {
+            let constant = if low.is_finite() && high.is_finite() { (low + high) / 2.0 } else { low.max(-high).abs() };
+            return fail(format!(
+                "an output that is {constant:.4} everywhere would have passed for {name} in all {} cases; tighten its \
+                 tolerance, add larger dimensions, or give the inputs values that tell answers apart",
+                self.cases
+            ));
+        }
+        let copied = self.copies.iter().flatten().find(|copied| copied.differs)?;
+        fail(format!(
+            "a copy of input {} would have passed for {name} in all {} cases; tighten its tolerance, or give the inputs \
+             values that the op changes by more",
+            copied.input, self.cases
+        ))
+    }
+}
+
+/// What a case would have accepted.
+struct Accepted<'a> {
+    seen: &'a Observation<'a>,
+    grid: Grid,
+}
+
+impl Accepted<'_> {
+    /// The finite values that one element accepts; every value where it is not compared, none where a number is wrong.
+    fn interval(&self, number: usize) -> (f64, f64) {
+        let (expected, rules) = (self.seen.expected.at(number), &self.seen.rules);
+        let either = rules.either_right.is_some_and(|mask| mask[number]);
+        let compared = if expected.is_nan() { rules.check_nan } else { rules.check_inf || expected.is_finite() };
+        if !expected.is_finite() {
+            let free = !compared || either;
+            return if free { (f64::NEG_INFINITY, f64::INFINITY) } else { (f64::INFINITY, f64::NEG_INFINITY) };
+        }
+        let allowed = self.seen.bound.at(number, expected, &self.grid);
+        (expected - allowed, expected + allowed)
+    }
+
+    fn takes(&self, number: usize, value: f64) -> bool {
+        let (low, high) = self.interval(number);
+        let expected = self.seen.expected.at(number);
+        low <= value && value <= high || value == expected || value.is_nan() && expected.is_nan()
+    }
+
+    fn copy(&self, mut copied: Copied) -> Option<Copied> {
+        let expected = self.seen.expected;
+        let (_, input) = self.seen.inputs.iter().find(|(name, _)| *name == copied.input)?;
+        if input.shape() != expected.shape {
+            return None;
+        }
+        let input = input.to_array();
+        for number in 0..expected.len() {
+            let (value, wanted) = (input.at(number), expected.at(number));
+            if !self.takes(number, value) {
+                return None;
+            }
+            copied.differs |= value != wanted && !(value.is_nan() && wanted.is_nan());
+        }
+        Some(copied)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpuemu_contract::DType;
+
+    /// Cases of one output: input and expected values, and an absolute tolerance.
+    fn verdict(cases: &[(&[f32], &[f64])], absolute: f64) -> Option<String> {
+        let mut health = Health::new();
+        for (input, expected) in cases {
+            let inputs = [("x".to_string(), Tensor::from_slice(&[input.len()], input))];
+            let expected = Array::float(DType::Float32, &[expected.len()], expected.to_vec());
+            let compared = expected.len() as u64;
+            health.observe(&Observation {
+                output: "out",
+                expected: &expected,
+                bound: Bound::cheap(0.0, absolute),
+                rules: Rules::default(),
+                inputs: &inputs,
+                compared,
+            });
+        }
+        health.verdict().map(|failure| failure.message)
+    }
+
+    #[test]
+    fn tests_that_cannot_fail_are_told_from_those_that_can() {
+        const NAN: f64 = f64::NAN;
+        let table: [(&str, Vec<(&[f32], &[f64])>, f64, Option<&str>); 12] = [
+            ("ordinary", vec![(&[1.0, 2.0], &[2.0, 4.0]), (&[3.0], &[6.0]), (&[4.0], &[8.0])], 1e-3, None),
+            ("softmax over one column", vec![(&[5.0], &[1.0]); 4], 1e-3, Some("an output that is 1.0000 everywhere")),
+            (
+                "one column among others",
+                vec![(&[5.0], &[1.0]), (&[5.0], &[1.0]), (&[1.0, 1.5], &[0.4, 0.6])],
+                1e-3,
+                None,
+            ),
+            ("scalars", vec![(&[1.0, 2.0], &[3.0]), (&[2.0, 5.0], &[7.0]), (&[0.0, 5.0], &[5.0])], 1e-3, None),
+            (
+                "small outputs",
+                vec![(&[1.0, 2.0], &[1e-3, 2e-3]); 3],
+                1e-2,
+                Some("an output of zeros would have passed"),
+            ),
+            ("few cases", vec![(&[5.0], &[0.0]); 2], 1e-3, None),
+            (
+                "nearly a copy",
+                vec![(&[1.0, 2.0], &[1.001, 2.001]), (&[7.0], &[7.0]), (&[9.0], &[9.0])],
+                1e-2,
+                Some("a copy of input x"),
+            ),
+            ("truly a copy", vec![(&[1.0, 2.0], &[1.0, 2.0]), (&[7.0], &[7.0]), (&[9.0], &[9.0])], 1e-2, None),
+            ("empty", vec![(&[], &[]); 5], 1e-3, Some("no element of out was compared")),
+            ("NaN throughout", vec![(&[1.0], &[NAN]); 3], 1e-3, Some("the mirror is NaN in every element")),
+            ("NaN in places", vec![(&[1.0], &[NAN]), (&[1.0], &[2.0]), (&[3.0], &[4.0])], 1e-3, None),
+            ("zeros where NaN", vec![(&[1.0], &[NAN]), (&[1.0], &[0.0]), (&[3.0], &[0.0])], 1e-3, None),
+        ];
+        for (what, cases, absolute, message) in table {
+            let found = verdict(&cases, absolute);
+            match message {
+                None => assert_eq!(found, None, "{what}"),
+                Some(start) => {
+                    assert!(found.as_deref().is_some_and(|found| found.starts_with(start)), "{what}: {found:?}")
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_reference_that_answers_twice_in_two_ways() {
+        let mut health = Health::new();
+        let of = |values: &[f64]| Array::float(DType::Float32, &[values.len()], values.to_vec());
+        health.reference_repeated("out", &of(&[1.0, f64::NAN]), &of(&[1.0, f64::NAN]));
+        assert!(health.verdict().is_none());
+        health.reference_repeated("out", &of(&[1.0]), &of(&[1.0 + 1e-16, 2.0]));
+        assert!(health.verdict().unwrap().message.starts_with("the reference gives two answers for out"));
+    }
+
+    #[test]
+    fn nothing_is_undecided_once_every_lazy_answer_failed() {
+        let mut health = Health::new();
+        assert!(health.undecided("out"));
+        let inputs = [("x".to_string(), Tensor::from_slice(&[2], &[1.0f32, 2.0]))];
+        let expected = Array::float(DType::Float32, &[2], vec![3.0, 5.0]);
+        health.observe(&Observation {
+            output: "out",
+            expected: &expected,
+            bound: Bound::ROUNDED,
+            rules: Rules::default(),
+            inputs: &inputs,
+            compared: 2,
+        });
+        assert!(!health.undecided("out"));
+    }
+}

@@ -1,0 +1,3 @@
+gpuemu_harness::tests!("my_kernels");
+
+gpuemu_harness::main!(my_kernels, 3);
