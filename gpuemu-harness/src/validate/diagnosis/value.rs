@@ -8,8 +8,21 @@ use gpuemu_contract::DType;
 /// Sentences about the values of the wrong elements, the most telling first.
 pub(super) fn sentences(facts: &Facts<'_>) -> Vec<String> {
     // Where one of these explains every wrong element, the weaker ones behind it say nothing new.
-    let whole: [fn(&Facts<'_>) -> Option<String>; 12] =
-        [poison, not_finite, one_value, wrapped, copied, factor, offset, transposed, moved, slices, reordered, lines];
+    let whole: [fn(&Facts<'_>) -> Option<String>; 13] = [
+        poison,
+        not_finite,
+        one_value,
+        wrapped,
+        copied,
+        factor,
+        offset,
+        transposed,
+        moved,
+        reordered_rows,
+        slices,
+        reordered,
+        lines,
+    ];
     let mut sentences: Vec<String> = whole.iter().find_map(|rule| rule(facts)).into_iter().collect();
     if sentences.is_empty() {
         sentences.extend(coarse(facts));
