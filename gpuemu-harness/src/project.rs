@@ -193,11 +193,8 @@ impl Suite for ProjectSuite {
 
     fn tests(&self) -> Vec<TestEntry> {
         let contract = self.session.contract();
-        let mut tests: Vec<TestEntry> = contract
-            .tests()
-            .into_iter()
-            .map(|test| self.listed(test.to_string(), &Entry::Test(test)))
-            .collect();
+        let mut tests: Vec<TestEntry> =
+            contract.tests().into_iter().map(|test| self.listed(test.to_string(), &Entry::Test(test))).collect();
         for op in &contract.ops {
             // A folder that cannot be read fails when its op's regressions run; listing goes on.
             for path in regressions::list(contract.root(), &op.name).unwrap_or_default() {
@@ -262,7 +259,8 @@ impl Suite for ProjectSuite {
 
 /// The main of a test binary.
 pub fn run_main(origin: Origin) -> ExitCode {
-    let opened = Environment::read().and_then(|environment| ProjectSuite::open(origin).map(|suite| (suite, environment)));
+    let opened =
+        Environment::read().and_then(|environment| ProjectSuite::open(origin).map(|suite| (suite, environment)));
     match opened {
         Ok((suite, environment)) => runner::main_with(suite, std::env::args_os(), &environment),
         Err(error) => {

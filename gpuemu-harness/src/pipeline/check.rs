@@ -43,12 +43,7 @@ const GUARD: usize = 64;
 /// # Errors
 ///
 /// When the reference cannot answer; everything that the subject does is a [`Failure`].
-pub fn check(
-    oracle: &Oracle<'_>,
-    subject: &dyn Subject,
-    case: &Case,
-    health: Option<&mut Health>,
-) -> Result<Checked> {
+pub fn check(oracle: &Oracle<'_>, subject: &dyn Subject, case: &Case, health: Option<&mut Health>) -> Result<Checked> {
     let mut checked = Checked { failure: None, outputs: Vec::new(), subject_time: Duration::ZERO };
     // The subject runs first: it must not find the right answer in memory that the mirror has left behind.
     let run = match execute(oracle, subject, case, Poison::First) {
@@ -156,12 +151,8 @@ pub(super) fn execute(
             (name.clone(), tensor)
         })
         .collect();
-    let mut call = Call {
-        dtype: case.spec.test.dtype,
-        inputs: &mut inputs,
-        outputs: &mut outputs,
-        params: &case.params,
-    };
+    let mut call =
+        Call { dtype: case.spec.test.dtype, inputs: &mut inputs, outputs: &mut outputs, params: &case.params };
     let started = Instant::now();
     subject.run(&mut call)?;
     let time = started.elapsed();
@@ -203,8 +194,10 @@ fn unwritten(oracle: &Oracle<'_>, subject: &dyn Subject, case: &Case, run: &Run)
             return Ok(Some(honesty::gap_failure(name, tensor, position)));
         }
     }
-    let suspects: Vec<_> =
-        run.answers[inout..].iter().map(|(_, tensor)| tensor.as_ref().and_then(|t| Poison::First.suspects(t))).collect();
+    let suspects: Vec<_> = run.answers[inout..]
+        .iter()
+        .map(|(_, tensor)| tensor.as_ref().and_then(|t| Poison::First.suspects(t)))
+        .collect();
     if suspects.iter().all(Option::is_none) {
         return Ok(None);
     }

@@ -6,8 +6,8 @@ use crate::case::{Case, Generate};
 use crate::error::{Error, Result};
 use crate::mirror::{Mirror, Question};
 use crate::tensor::{Array, Tensor, Values};
-use crate::validate::diagnosis::Axis;
 use crate::validate::compare::{self, Bound, Comparison, Rules};
+use crate::validate::diagnosis::Axis;
 use crate::validate::grid::Grid;
 use crate::validate::health::{Health, Observation};
 use crate::validate::tolerance::{self, Bounds, Envelope, Evidence, Sample};
@@ -81,8 +81,7 @@ impl<'s> Oracle<'s> {
 
     fn ask(&self, case: &Case, inputs: &[(String, Array)], precision: Compute) -> Result<Vec<Array>> {
         let outputs = self.results();
-        let question =
-            Question { inputs, params: &case.params, outputs: &outputs, precision, edges: self.op.edges };
+        let question = Question { inputs, params: &case.params, outputs: &outputs, precision, edges: self.op.edges };
         let answers = self.mirror.answer(&question)?;
         if answers.len() != outputs.len() {
             return Err(Error::ReferenceFailed(format!(
@@ -162,14 +161,10 @@ fn axes(op: &Op, declared: Option<&TensorDecl>, rank: usize) -> Vec<Axis> {
         _ => &[],
     };
     let unnamed = rank.saturating_sub(expressions.len());
-    let mut named: Vec<_> = (0..unnamed)
-        .map(|axis| Axis { name: format!("axis {axis}"), tile: None })
-        .collect();
+    let mut named: Vec<_> = (0..unnamed).map(|axis| Axis { name: format!("axis {axis}"), tile: None }).collect();
     named.extend(expressions.iter().take(rank).map(|expression| {
         let tile = match expression {
-            Expression::Name(name) => {
-                op.schema.dims.iter().find(|(dim, _)| dim == name).and_then(|(_, dim)| dim.tile)
-            }
+            Expression::Name(name) => op.schema.dims.iter().find(|(dim, _)| dim == name).and_then(|(_, dim)| dim.tile),
             _ => None,
         };
         Axis { name: expression.to_string(), tile: tile.map(|tile| tile as usize) }
@@ -242,7 +237,10 @@ impl Answer<'_> {
             Some(bound) => show(bound, rules),
             None if !undecided => show(Bound::ROUNDED, rules),
             None => self.with_bounds(place, |bounds| {
-                show(Bound::PerElement(&bounds.allowed), Rules { either_right: bounds.either_right.as_deref(), ..rules });
+                show(
+                    Bound::PerElement(&bounds.allowed),
+                    Rules { either_right: bounds.either_right.as_deref(), ..rules },
+                );
             })?,
         }
         Ok(())
@@ -269,8 +267,7 @@ impl Answer<'_> {
     }
 
     fn with_evidence<T>(&self, place: usize, then: impl FnOnce(&Evidence<'_>) -> T) -> Result<T> {
-        let evaluations =
-            self.evaluations.get_or_init(|| self.evaluate()).as_ref().map_err(Clone::clone)?;
+        let evaluations = self.evaluations.get_or_init(|| self.evaluate()).as_ref().map_err(Clone::clone)?;
         let oracle = self.oracle;
         let outputs = oracle.results();
         let question = Question {
@@ -342,11 +339,12 @@ fn each(bound: Bound<'_>, expected: &Array) -> Vec<f64> {
 fn perturb(array: &Array, unit: f64, seed: u64) -> Array {
     let Values::Float(values) = &array.values else { return array.clone() };
     let mut stream = XorShift128Plus::new(seed);
-    let moved = values.chunks(64).flat_map(|chunk| {
-        let signs = stream.next_word();
-        chunk.iter().enumerate().map(move |(bit, value)| {
-            if signs >> bit & 1 == 0 { value * (1.0 + unit) } else { value * (1.0 - unit) }
-        })
-    });
+    let moved =
+        values.chunks(64).flat_map(|chunk| {
+            let signs = stream.next_word();
+            chunk.iter().enumerate().map(move |(bit, value)| {
+                if signs >> bit & 1 == 0 { value * (1.0 + unit) } else { value * (1.0 - unit) }
+            })
+        });
     Array { values: Values::Float(moved.collect()), ..array.clone() }
 }

@@ -2,8 +2,8 @@
 
 use super::check::{self, Run};
 use super::oracle::{Answer, Oracle};
-use crate::case::rng::{self, SplitMix64};
 use crate::case::Case;
+use crate::case::rng::{self, SplitMix64};
 use crate::error::Result;
 use crate::subject::Subject;
 use crate::validate::compare::Rules;
@@ -103,7 +103,8 @@ fn alone(oracle: &Oracle<'_>, subject: &dyn Subject, case: &Case, run: &Run, dim
         let Some(axis) = axis_of(declared, dim, batch.shape().len()) else { continue };
         let in_batch = relations::select(batch, axis, row, row + 1);
         if (in_batch.dtype(), in_batch.shape()) != (lone.dtype(), lone.shape()) {
-            let message = format!("{name} of row {row} of {dim}={size} alone has another shape or dtype than in its batch");
+            let message =
+                format!("{name} of row {row} of {dim}={size} alone has another shape or dtype than in its batch");
             return Some(check::failure(Check::Relation, Some(name), message));
         }
         let relation = format!("row {row} of {dim}={size} alone");
@@ -167,7 +168,8 @@ fn permuted(
         let failure = match first.dtype().is_float() {
             false => relations::same_bits(name, &relation, first, &back),
             true => {
-                let rules = Rules { check_nan: oracle.op().check_nan, check_inf: oracle.op().check_inf, either_right: None };
+                let rules =
+                    Rules { check_nan: oracle.op().check_nan, check_inf: oracle.op().check_inf, either_right: None };
                 answer.allowed(place, |allowed, either_right| {
                     let both: Vec<f64> = allowed.iter().map(|allowed| 2.0 * allowed).collect();
                     let rules = Rules { either_right, ..rules };
@@ -189,4 +191,3 @@ fn axis_of(declared: &TensorDecl, dim: &str, rank: usize) -> Option<usize> {
     let is_dim = |axis: &Expression| matches!(axis, Expression::Name(name) if name == dim);
     axes.iter().position(is_dim).map(|axis| unnamed + axis)
 }
-

@@ -1,9 +1,9 @@
 //! A session: the contract, the environment, and what is made once and shared by the tests of a run.
 
 use crate::calibrate::Envelopes;
+use crate::case::{Generate, Request, spec::Spec};
 use crate::environment::{Environment, Profile, test_target};
 use crate::error::{Error, Result};
-use crate::case::{Generate, Request, spec::Spec};
 use crate::mirror::script::Script;
 use crate::mirror::worker::Workers;
 use crate::mirror::{self, Mirror};
@@ -196,4 +196,3 @@ fn slot<T: ?Sized>(map: &Mutex<HashMap<String, Slot<T>>>, key: &str) -> Slot<T> 
     let mut map = map.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     map.entry(key.to_owned()).or_default().clone()
 }
-

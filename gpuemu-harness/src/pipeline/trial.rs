@@ -140,7 +140,8 @@ impl<'s> Trial<'s> {
         let op = self.oracle.op();
         let mut trouble = None;
         let mut finite = |spec: &Spec| {
-            let answer = build::build(op, spec, self.oracle.generator()).and_then(|case| self.oracle.stays_finite(&case));
+            let answer =
+                build::build(op, spec, self.oracle.generator()).and_then(|case| self.oracle.stays_finite(&case));
             answer.unwrap_or_else(|error| {
                 trouble = Some(error);
                 false
@@ -169,11 +170,7 @@ impl<'s> Trial<'s> {
         finished.lines.push(Line {
             spec: case.spec.to_string(),
             verdict: results::verdict_word(checked.failure.as_ref().map(|failure| failure.check)),
-            outputs: checked
-                .outputs
-                .iter()
-                .map(|(name, statistics, _)| OutputLine::new(name, statistics))
-                .collect(),
+            outputs: checked.outputs.iter().map(|(name, statistics, _)| OutputLine::new(name, statistics)).collect(),
             subject_microseconds: checked.subject_time.as_micros() as u64,
         });
         Ok(checked)
@@ -343,4 +340,3 @@ fn run_cases(session: &Session, test: &TestName, only: Option<&Spec>, finished: 
     }
     Ok(())
 }
-

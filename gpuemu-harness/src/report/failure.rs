@@ -49,10 +49,7 @@ impl Report {
             row(&mut text, "replay", &case.replay, false);
             match (&case.shrunk_from, case.number) {
                 (Some((from, runs)), Some((number, of))) => {
-                    let found = format!(
-                        "case {number} of {of}, shrunk from {} in {runs} runs",
-                        brief(from)
-                    );
+                    let found = format!("case {number} of {of}, shrunk from {} in {runs} runs", brief(from));
                     row(&mut text, "found", &found, true);
                 }
                 (None, Some((number, of))) => row(&mut text, "found", &format!("case {number} of {of}"), true),

@@ -54,13 +54,7 @@ fn id_of(spec: &Spec, digits: usize) -> String {
 
 /// Saves a failing case and returns its path relative to `root`. Saving the same case again, from another process at
 /// the same moment too, leaves one file.
-pub fn save(
-    root: &Path,
-    spec: &Spec,
-    check: &str,
-    message: &str,
-    inputs: &[(String, Tensor)],
-) -> Result<PathBuf> {
+pub fn save(root: &Path, spec: &Spec, check: &str, message: &str, inputs: &[(String, Tensor)]) -> Result<PathBuf> {
     let folder = Path::new(FOLDER).join(&spec.test.op);
     for digits in [6, 10, 16] {
         let id = id_of(spec, digits);

@@ -1,6 +1,6 @@
 //! Error statistics: a histogram of absolute errors, and sums that can be put together over blocks and cases.
 
-use super::scan::{BUCKETS, Sums, bucket};
+use super::scan::{BUCKETS, Sums, Tables, bucket};
 use super::verdict::Statistics;
 
 /// Absolute errors by size. A bucket spans a quarter of a power of two, so that a percentile is right within 12 percent;
@@ -66,10 +66,10 @@ pub(super) struct Gathered {
     pub(super) finite: u64,
     pub(super) exceeding: u64,
     sums: Sums,
-    /// Finite elements that are exactly right, apart from the tables: most blocks of many kernels.
+    /// Elements that are exactly right, and not in the tables.
     exact: u64,
-    /// Two tables, so that equal neighbours do not wait for each other's store.
-    tables: Box<[[u32; BUCKETS]; 2]>,
+    /// Buckets of all others.
+    pub(super) tables: Box<Tables>,
     /// Counts moved out of the tables before they could overflow.
     histogram: Histogram,
     in_tables: u64,
@@ -83,31 +83,18 @@ impl Gathered {
             exceeding: 0,
             sums: Sums::default(),
             exact: 0,
-            tables: Box::new([[0; BUCKETS]; 2]),
+            tables: Box::new([[0; BUCKETS]; _]),
             histogram: Histogram::default(),
             in_tables: 0,
         }
     }
 
-    /// A block of elements that are all finite and within their bound.
-    pub(super) fn block(&mut self, sums: &Sums, buckets: &[u32]) {
-        self.count += buckets.len() as u64;
-        self.finite += buckets.len() as u64;
-        if sums.max_abs == 0.0 {
-            self.exact += buckets.len() as u64;
-            return;
-        }
+    /// A block of elements that are all finite, within their bound and counted in the tables.
+    pub(super) fn block(&mut self, sums: &Sums, count: usize) {
+        self.count += count as u64;
+        self.finite += count as u64;
         self.sums.add(sums);
-        let [even, odd] = &mut *self.tables;
-        let mut pairs = buckets.chunks_exact(2);
-        for pair in &mut pairs {
-            even[pair[0] as usize % BUCKETS] += 1;
-            odd[pair[1] as usize % BUCKETS] += 1;
-        }
-        for &bucket in pairs.remainder() {
-            even[bucket as usize % BUCKETS] += 1;
-        }
-        self.tabled(buckets.len() as u64);
+        self.tabled(count as u64);
     }
 
     /// One element with finite values on both sides.
@@ -133,14 +120,12 @@ impl Gathered {
     }
 
     fn spill(&mut self) {
-        let [even, odd] = &mut *self.tables;
         let buckets = (0..BUCKETS)
-            .map(|bucket| (bucket as u16, u64::from(even[bucket]) + u64::from(odd[bucket])))
+            .map(|bucket| (bucket as u16, self.tables.iter().map(|table| u64::from(table[bucket])).sum()))
             .filter(|bucket| bucket.1 > 0)
             .collect();
         self.histogram.merge(&Histogram { buckets });
-        even.fill(0);
-        odd.fill(0);
+        self.tables.iter_mut().for_each(|table| table.fill(0));
         self.in_tables = 0;
     }
 
