@@ -213,7 +213,7 @@ pub fn compare(got: &Tensor, expected: &Array, bound: Bound<'_>, rules: &Rules<'
     }
     let mut pass = Pass {
         judge: Judge { grid: Grid::of(got.dtype()), dtype: got.dtype(), bound, rules: *rules },
-        gathered: Gathered::new(),
+        gathered: Gathered::new(expected.len()),
         number: 0,
         first: None,
         non_finite: None,
@@ -452,14 +452,15 @@ impl Visitor for Pass<'_> {
             Bound::Formula { steps, relative, absolute } => Allowed::Formula { steps, relative, absolute },
             Bound::PerElement(each) => Allowed::Each(&each[self.number..self.number + got.len()]),
         };
+        let mut buckets = [0; BLOCK];
         // The fast pass takes steps from exponents, which integers do not have.
         let sums = if self.judge.dtype.is_float() {
-            scan(got, expected, allowed, &self.judge.grid, &mut self.gathered.tables)
+            scan(got, expected, allowed, &self.judge.grid, &mut buckets)
         } else {
             None
         };
         if let Some(sums) = sums {
-            self.gathered.block(&sums, got.len());
+            self.gathered.block(&sums, &buckets[..got.len()]);
         } else {
             for (at, (&got, &expected)) in got.iter().zip(expected).enumerate() {
                 let number = self.number + at;

@@ -1,7 +1,6 @@
 //! The fast pass in AVX2: what the portable loop says, in the order of its lines, four elements at a time.
 
-use super::{BUCKETS, LANES, Sums, Tables};
-use crate::validate::blocks::BLOCK;
+use super::{LANES, Sums};
 use crate::validate::grid::{EXPONENT, Grid};
 use half::{bf16, f16};
 use std::arch::x86_64::*;
@@ -59,11 +58,15 @@ pub(super) fn block<G: Lane, const EACH: bool, const ONE_DIVISION: bool>(
     each: &[f64],
     (steps, relative, absolute): (f64, f64, f64),
     grid: &Grid,
-    buckets: &mut [u32; BLOCK],
-    tables: &mut Tables,
+    buckets: &mut [u32],
 ) -> Option<Sums> {
     let count = got.len();
-    assert!(count.is_multiple_of(LANES) && count <= BLOCK && expected.len() == count && (!EACH || each.len() == count));
+    assert!(
+        count.is_multiple_of(LANES)
+            && count <= buckets.len()
+            && expected.len() == count
+            && (!EACH || each.len() == count)
+    );
     let no_sign = _mm256_castsi256_pd(_mm256_set1_epi64x(i64::MAX));
     let exponent = _mm256_castsi256_pd(_mm256_set1_epi64x(EXPONENT as i64));
     let twice_bias = _mm256_set1_epi64x(2046i64 << 52);
@@ -111,11 +114,6 @@ pub(super) fn block<G: Lane, const EACH: bool, const ONE_DIVISION: bool>(
         let indices = _mm_srli_epi32::<21>(_mm_castps_si128(_mm256_cvtpd_ps(error)));
         // SAFETY: `to` is sixteen bytes to write.
         unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), indices) };
-        // Here, where the integer units would otherwise idle. A table a lane: equal neighbours do not wait for each
-        // other's store.
-        for (table, &bucket) in tables.iter_mut().zip(to.iter()) {
-            table[bucket as usize % BUCKETS] += 1;
-        }
     }
     let lanes = |values: __m256d| -> [f64; LANES] {
         let mut lanes = [0.0; LANES];
