@@ -99,7 +99,7 @@ fn every_key() {
     assert_eq!(contract.validation.seed, u64::MAX);
     assert_eq!(contract.validation.tolerances[&DType::BFloat16], Tolerance { absolute: 1e-2, relative: 2e-2 });
     assert!(!contract.validation.check_nan && !contract.validation.check_inf);
-    assert!(!contract.policies.fail_on_regression);
+    assert!(!contract.policies.fail_on_regression && contract.policies.accuracy);
     assert_eq!(contract.ci.quick_dtypes, [DType::Float16]);
 
     let op = contract.op("scale").unwrap();

@@ -1,10 +1,11 @@
-//! Filling tensors: bytes a second on one core.
+//! Filling tensors: bytes a second on one core; and the fixed cost of planning a case.
 
 use divan::Bencher;
 use divan::counter::BytesCount;
-use gpuemu_contract::DType;
+use gpuemu_contract::{Contract, DType, Op, TestName};
 use gpuemu_harness::case::rng::{BLOCK, block_seed, derive};
 use gpuemu_harness::case::spec::Kind;
+use gpuemu_harness::case::strategy::{Planner, plan};
 use gpuemu_harness::case::values::draw::{Draw, block};
 use gpuemu_harness::case::values::{Fill, fill};
 
@@ -55,4 +56,26 @@ fn small(bencher: Bencher) {
         fill(&Fill { seed: 7, dtype: DType::Float32, shape: &[2, 3], values: Kind::Normal.into(), limits: None })
             .expect("a tensor")
     });
+}
+
+fn softmax() -> (Op, TestName) {
+    let text = "[project]\nname = \"bench\"\n[[ops]]\nname = \"softmax\"\nreference = \"softmax\"\nparams = { axis = -1 }\n\
+        [ops.schema]\ndims = { B = [1, 2, 8], S = [1, 7, 128], H = { candidates = [1, 3, 256, 1025], tile = 128 } }\n\
+        inputs = { x = [\"B\", \"S\", \"H\"] }\noutputs = { out = [\"B\", \"S\", \"H\"] }\n";
+    let contract = Contract::parse(text, std::path::Path::new("gpuemu.toml")).expect("a contract");
+    (contract.ops.into_iter().next().expect("one op"), TestName::parse("softmax::float32::boundary").expect("a name"))
+}
+
+/// One case alone, and one of a test that is planned whole.
+#[divan::bench(args = [0, 5, 29])]
+fn plan_alone(bencher: Bencher, index: u32) {
+    let (op, test) = softmax();
+    bencher.bench_local(|| plan(&op, &test, 42, index, &mut |_| true).expect("a spec"));
+}
+
+#[divan::bench(args = [0, 5, 29])]
+fn plan_of_a_test(bencher: Bencher, index: u32) {
+    let (op, test) = softmax();
+    let planner = Planner::new(&op, &test, 42).expect("a plan");
+    bencher.bench_local(|| planner.plan(index, &mut |_| true).expect("a spec"));
 }

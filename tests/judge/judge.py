@@ -426,7 +426,8 @@ def integers(seed, dtype, shape, kind, domain):
 def place(layout, shape):
     """Strides, offset, elements of memory, and the shape that is filled."""
     rank, total = len(shape), math.prod(shape)
-    dense = lambda sizes: [math.prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
+    # Sizes of 0 count as 1 in strides.
+    dense = lambda sizes: [math.prod(max(size, 1) for size in sizes[axis + 1 :]) for axis in range(len(sizes))]
     row = (dense(shape), 0, total, shape)
     if layout == "offset":
         return dense(shape), 3, total + 6, shape

@@ -1,4 +1,5 @@
 //! What the workspace-level suites share.
 
 pub mod programs;
+pub mod projects;
 pub mod synthetic;

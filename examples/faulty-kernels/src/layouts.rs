@@ -61,11 +61,11 @@ pub fn transpose_tiles<T: Float>(x: View<T>, mut out: ViewMut<T>) {
 #[op("add_broadcast")]
 pub fn add_broadcast<T: Float>(a: View<T>, b: View<T>, mut out: ViewMut<T>) {
     let (height, width) = (a.size(0), a.size(1));
-    let last = b.data().len().saturating_sub(1);
     for r in 0..height {
         for c in 0..width {
-            let at = (b.offset() as isize + c as isize * b.stride(0)).clamp(0, last as isize) as usize; // FAULT: size 1
-            out[[r, c]] = T::from_f32(a[[r, c]].to_f32() + b.data()[at].to_f32());
+            let at = b.offset() as isize + c as isize * b.stride(0); // FAULT: a size of 1 has a stride too
+            let bias = b.data().get(at as usize).map_or(0.0, |v| v.to_f32());
+            out[[r, c]] = T::from_f32(a[[r, c]].to_f32() + bias);
         }
     }
 }

@@ -23,9 +23,7 @@ pub fn build(op: &Op, spec: &Spec, generator: Option<&dyn Generate>) -> Result<C
     let bindings = bindings(&spec.dims, &spec.params);
     let any_rank = spec.any_rank.as_deref();
     let mut inputs = Vec::with_capacity(op.schema.inputs.len());
-    for (decl, input) in op.schema.inputs.iter().zip(&spec.inputs) {
-        let shape = shape_of(decl, &bindings, any_rank)?
-            .ok_or_else(|| Error::Config(format!("input `{}` has no shape", decl.name)))?;
+    for ((decl, input), (_, shape)) in op.schema.inputs.iter().zip(&spec.inputs).zip(input_shapes(op, spec)?) {
         let mut tensor = input_tensor(op, spec, decl, input, &shape, &bindings, generator)
             .map_err(|error| located(error, &decl.name))?;
         for edit in spec.edits.iter().filter(|edit| edit.input == decl.name) {
@@ -39,6 +37,21 @@ pub fn build(op: &Op, spec: &Spec, generator: Option<&dyn Generate>) -> Result<C
         outputs.push((decl.name.clone(), decl.dtype.resolve(spec.test.dtype), shape));
     }
     Ok(Case { spec: spec.clone(), inputs, outputs, params: spec.params.clone() })
+}
+
+/// The shape of every input of a spec, in the order of the schema.
+///
+/// # Errors
+///
+/// Those of [`shape_of`].
+pub fn input_shapes(op: &Op, spec: &Spec) -> Result<Vec<(String, Vec<usize>)>> {
+    let bindings = bindings(&spec.dims, &spec.params);
+    let shape = |decl: &TensorDecl| {
+        let shape = shape_of(decl, &bindings, spec.any_rank.as_deref())?;
+        let shape = shape.ok_or_else(|| Error::Config(format!("input `{}` has no shape", decl.name)))?;
+        Ok((decl.name.clone(), shape))
+    };
+    op.schema.inputs.iter().map(shape).collect()
 }
 
 fn located(error: Error, input: &str) -> Error {
@@ -91,7 +104,7 @@ fn input_tensor(
             return Err(Error::InvalidRequest("distribution `generated` needs a `generate` in its declaration".into()));
         }
         _ => {
-            let limits = decl.domain.as_ref().map(|domain| Limits::of(domain, bindings)).transpose()?;
+            let limits = decl.domain.as_ref().map(|domain| Limits::of(domain, dtype, bindings)).transpose()?;
             fill(&Fill { seed, dtype, shape: &filled, values: input.values, limits: limits.as_ref() })?
         }
     };
@@ -152,7 +165,7 @@ pub fn check(op: &Op, spec: &Spec) -> Result<()> {
         }
         if let Some(domain) = decl.domain.as_ref().filter(|_| decl.generate.is_none()) {
             let dtype = decl.dtype.resolve(spec.test.dtype);
-            let limits = Limits::of(domain, &bindings).map_err(|error| located(error, &decl.name))?;
+            let limits = Limits::of(domain, dtype, &bindings).map_err(|error| located(error, &decl.name))?;
             limits.admit(dtype, &shape).map_err(|message| located(Error::InvalidRequest(message), &decl.name))?;
         }
     }

@@ -30,12 +30,21 @@ pub enum Limits {
 }
 
 impl Limits {
-    /// The domain with its expressions evaluated.
-    pub fn of(domain: &Domain, bindings: &Bindings) -> Result<Limits> {
+    /// The domain of a tensor of this dtype with its expressions evaluated. In an integer dtype a domain of floats means
+    /// the whole numbers in it: `positive` from 1 on, `probability` 0 and 1.
+    pub fn of(domain: &Domain, dtype: DType, bindings: &Bindings) -> Result<Limits> {
         let value = |expression: &gpuemu_contract::Expression| -> Result<i128> {
             expression.evaluate(bindings).map(i128::from).map_err(|error| Error::Config(format!("domain: {error}")))
         };
         Ok(match domain {
+            Domain::FloatRange(low, high) if !dtype.is_float() => {
+                let (least, most) = dtype.integer_range().unwrap_or((0, 0));
+                Limits::Integer((low.ceil() as i128).max(least), (high.floor() as i128).min(most))
+            }
+            Domain::Positive if !dtype.is_float() => {
+                Limits::Integer(1, dtype.integer_range().map_or(1, |(_, most)| most))
+            }
+            Domain::Probability if !dtype.is_float() => Limits::Integer(0, 1),
             Domain::IntegerRange(low, high) => Limits::Integer(value(low)?, value(high)?),
             Domain::FloatRange(low, high) => Limits::Float(*low, *high),
             Domain::Positive => Limits::Positive,
@@ -45,7 +54,9 @@ impl Limits {
             Domain::Unique(low, high) => Limits::Unique(value(low)?, value(high)?),
             Domain::OneHot => Limits::OneHot,
             Domain::Offsets(size) => Limits::Offsets(value(size)?),
-            Domain::Sentinel(inner, sentinel) => Limits::Sentinel(Box::new(Limits::of(inner, bindings)?), *sentinel),
+            Domain::Sentinel(inner, sentinel) => {
+                Limits::Sentinel(Box::new(Limits::of(inner, dtype, bindings)?), *sentinel)
+            }
         })
     }
 
@@ -64,7 +75,9 @@ impl Limits {
             return Ok(());
         }
         let row = shape.last().copied().unwrap_or(1) as i128;
-        let (least, most) = dtype.integer_range().unwrap_or((i128::from(i64::MIN), i128::from(i64::MAX)));
+        // Of a float dtype: the integers up to which it has every one, 2^(fraction bits + 1).
+        let whole = dtype.fraction_bits().map_or(0, |bits| 1i128 << (bits + 1));
+        let (least, most) = dtype.integer_range().unwrap_or((-whole, whole));
         let range = |low: i128, high: i128| -> std::result::Result<i128, String> {
             if low > high {
                 return Err(format!("its domain is empty: from {low} to {high}"));
@@ -97,7 +110,7 @@ impl Limits {
                 Err("a sentinel stands in a domain of integers, its own is one of floats".to_owned())
             }
             Limits::Sentinel(inner, sentinel) => {
-                if dtype.integer_range().is_some_and(|_| !(least..=most).contains(&i128::from(*sentinel))) {
+                if !(least..=most).contains(&i128::from(*sentinel)) {
                     return Err(format!("its sentinel, {sentinel}, does not fit in {dtype}"));
                 }
                 inner.admit(dtype, shape)

@@ -1,6 +1,6 @@
 //! Physical layouts: where the elements of each [`LayoutKind`] lie, and the poison between them.
 //!
-//! For a tensor of shape `d[0] .. d[n-1]` whose dense row-major strides are `s`:
+//! For a tensor of shape `d[0] .. d[n-1]` whose dense row-major strides are `s` (sizes of 0 count as 1 there):
 //!
 //! | kind | makes sense for | strides and offset | memory, in elements |
 //! |---|---|---|---|

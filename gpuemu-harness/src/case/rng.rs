@@ -129,8 +129,8 @@ impl Lanes {
     #[inline(always)]
     pub fn next_words(&mut self) -> [u64; LANES] {
         let mut words = [0; LANES];
-        for lane in 0..LANES {
-            words[lane] = step(&mut self.low[lane], &mut self.high[lane]);
+        for ((word, low), high) in words.iter_mut().zip(&mut self.low).zip(&mut self.high) {
+            *word = step(low, high);
         }
         words
     }

@@ -20,6 +20,9 @@ pub struct Factors {
     params: Vec<(String, Vec<ParamValue>)>,
 }
 
+/// Whether the domains can be filled at these sizes; why not.
+type Admit<'a> = dyn Fn(&Sizes) -> std::result::Result<(), String> + 'a;
+
 /// One combination, as positions in the lists of [`Factors`].
 type Choice = Vec<usize>;
 
@@ -148,7 +151,7 @@ impl Factors {
         }
     }
 
-    fn fit(&self, op: &Op, choice: &[usize], admits: &dyn Fn(&Sizes) -> bool) -> Fit {
+    fn fit(&self, op: &Op, choice: &[usize], admit: &Admit<'_>) -> Fit {
         let sizes = self.sizes(choice);
         let bindings = bindings(&sizes.dims, &sizes.params);
         if !op.schema.constraints.iter().all(|condition| condition.holds(&bindings) == Ok(true)) {
@@ -163,7 +166,7 @@ impl Factors {
                 Err(_) => return Fit::Forbidden,
             }
         }
-        if !admits(&sizes) {
+        if admit(&sizes).is_err() {
             return Fit::Forbidden;
         }
         if elements > ELEMENTS_OF_A_CASE { Fit::Large } else { Fit::Fits }
@@ -180,16 +183,16 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule of an op. `admits` says whether domains can be filled.
+    /// The schedule of an op. `admit` says whether domains can be filled.
     ///
     /// # Errors
     ///
     /// When no combination is allowed.
-    pub fn new(op: &Op, factors: Factors, seed: u64, admits: &dyn Fn(&Sizes) -> bool) -> Result<Schedule> {
+    pub fn new(op: &Op, factors: Factors, seed: u64, admit: &Admit<'_>) -> Result<Schedule> {
         let mut schedule = Schedule { factors, seed, covering: Vec::new() };
         let lengths = schedule.factors.lengths();
         let mut random = SplitMix64::new(derive(seed, "schedule"));
-        let fit = |choice: &[usize]| schedule.factors.fit(op, choice, admits);
+        let fit = |choice: &[usize]| schedule.factors.fit(op, choice, admit);
         let mut covering: Vec<Choice> = Vec::new();
         let mut open: Vec<Vec<bool>> = lengths.iter().map(|&length| vec![true; length]).collect();
         let smallest = vec![0; lengths.len()];
@@ -211,14 +214,14 @@ impl Schedule {
             covering.push(Vec::new());
         }
         if covering.is_empty() {
-            return Err(schedule.hopeless(op));
+            return Err(schedule.hopeless(op, admit));
         }
         schedule.covering = covering;
         Ok(schedule)
     }
 
     /// The sizes and parameters of one case.
-    pub fn sizes(&self, op: &Op, index: u32, admits: &dyn Fn(&Sizes) -> bool) -> Sizes {
+    pub fn sizes(&self, op: &Op, index: u32, admit: &Admit<'_>) -> Sizes {
         let index = index as usize;
         if let Some(choice) = self.covering.get(index) {
             return self.factors.sizes(choice);
@@ -227,19 +230,21 @@ impl Schedule {
         let mut random = SplitMix64::new(derive(self.seed, &format!("sizes {index}")));
         for _ in 0..TRIES {
             let choice: Choice = lengths.iter().map(|&length| random.below(length as u64) as usize).collect();
-            if self.factors.fit(op, &choice, admits) == Fit::Fits {
+            if self.factors.fit(op, &choice, admit) == Fit::Fits {
                 return self.factors.sizes(&choice);
             }
         }
         self.factors.sizes(&self.covering[index % self.covering.len()])
     }
 
-    fn hopeless(&self, op: &Op) -> Error {
+    fn hopeless(&self, op: &Op, admit: &Admit<'_>) -> Error {
+        let smallest = self.factors.sizes(&vec![0; self.factors.lengths().len()]);
+        let reason = admit(&smallest).err().map(|reason| format!(" ({reason})"));
         let lists: Vec<String> =
             self.factors.dims.iter().map(|(name, sizes)| format!("{name} from {sizes:?}")).collect();
         let conditions: Vec<String> = op.schema.constraints.iter().map(|condition| format!("`{condition}`")).collect();
         Error::Config(format!(
-            "op `{}` has no case: no choice of {} satisfies {}",
+            "op `{}` has no case: no choice of {} satisfies {}{}",
             op.name,
             if lists.is_empty() { "parameters".to_owned() } else { lists.join(", ") },
             if conditions.is_empty() {
@@ -247,6 +252,7 @@ impl Schedule {
             } else {
                 format!("its shapes, its domains and `where` {}", conditions.join(", "))
             },
+            reason.unwrap_or_default(),
         ))
     }
 }

@@ -276,7 +276,8 @@ impl<'a> SpecTree<'a> {
 
     fn limits(&self, input: usize) -> Option<Limits> {
         let bindings = bindings(&self.best.dims, &self.best.params);
-        self.decl(input).domain.as_ref().and_then(|domain| Limits::of(domain, &bindings).ok())
+        let dtype = self.decl(input).dtype.resolve(self.best.test.dtype);
+        self.decl(input).domain.as_ref().and_then(|domain| Limits::of(domain, dtype, &bindings).ok())
     }
 
     /// Specs simpler than the best one in the field of a step, the simplest first.
@@ -447,7 +448,16 @@ impl<'a> SpecTree<'a> {
             specs.push(self.with(|spec| drop(spec.edits.remove(number))));
         }
         for (number, edit) in self.best.edits.iter().enumerate() {
-            // Rounder numbers: 1, the power of two below, a whole number.
+            // Rounder numbers: 1, the power of two below, a whole number; where the domain may have them.
+            let place = self.best.inputs.iter().position(|input| input.name == edit.input);
+            let limits = place.and_then(|input| self.limits(input));
+            let admits = |value: f64| match limits {
+                None => true,
+                Some(Limits::Positive) => value > 0.0,
+                Some(Limits::Probability) => (0.0..=1.0).contains(&value),
+                Some(Limits::Float(low, high)) => (low..=high).contains(&value),
+                Some(_) => false,
+            };
             let magnitude = edit.value.abs();
             let mut rounder = vec![1.0f64.copysign(edit.value)];
             if edit.value.is_finite() && magnitude != 1.0 {
@@ -458,11 +468,12 @@ impl<'a> SpecTree<'a> {
             }
             for value in rounder {
                 let whole = |value: f64| value == value.trunc();
-                let simpler = edit.value.is_finite()
+                let simpler = admits(value)
+                    && edit.value.is_finite()
                     && value != edit.value
                     && magnitude != 1.0
                     && value != 0.0
-                    && !(whole(edit.value) && !whole(value));
+                    && (whole(value) || !whole(edit.value));
                 if simpler {
                     specs.push(self.with(|spec| spec.edits[number].value = value));
                 }

@@ -34,7 +34,9 @@ pub struct Question<'a> {
 
 /// Something that knows the right answer of an op.
 pub trait Mirror: Send + Sync {
-    /// The answers, one for each of `question.outputs`. Float values are never rounded to the output's dtype.
+    /// The answers, one for each of `question.outputs`. Float values are never rounded to the output's dtype. Where
+    /// that is an integer (a quantisation), an answer of floats is the value before rounding: every integer within half
+    /// a step of it is right, and for a NaN every integer.
     fn answer(&self, question: &Question<'_>) -> Result<Vec<Array>>;
 
     /// Whether it can evaluate in a working precision. Where it cannot, a question in one is answered in float64.

@@ -4,19 +4,39 @@ use super::oracle::{Answer, Oracle};
 use crate::case::Case;
 use crate::error::Result;
 use crate::tensor::Tensor;
+use crate::validate::compare::{Bound, Rules};
+use crate::validate::diagnosis::{self, Scene};
+use crate::validate::picture;
 use crate::validate::verdict::Failure;
 
 /// Fills in what the wrong elements of an output look like.
 pub(super) fn explain(
-    _oracle: &Oracle<'_>,
-    _case: &Case,
-    _answer: &Answer<'_>,
-    _place: usize,
-    _got: &Tensor,
-    _failure: &mut Failure,
+    oracle: &Oracle<'_>,
+    case: &Case,
+    answer: &Answer<'_>,
+    place: usize,
+    got: &Tensor,
+    failure: &mut Failure,
 ) -> Result<()> {
-    Ok(())
+    let expected = &answer.expected[place];
+    let name = failure.output.clone().unwrap_or_default();
+    let axes = oracle.axes_of(&name, expected.shape.len());
+    answer.allowed(place, |allowed, either_right| {
+        let scene = Scene {
+            got,
+            expected,
+            bound: Bound::PerElement(allowed),
+            rules: Rules { either_right, ..answer.rules(place) },
+            axes: &axes,
+            dims: &case.spec.dims,
+            inputs: &case.inputs,
+        };
+        diagnosis::explain(failure, &scene);
+    })
 }
 
-/// Fills in where marked elements lie.
-pub(super) fn places(_oracle: &Oracle<'_>, _output: &str, _shape: &[usize], _marks: &[bool], _failure: &mut Failure) {}
+/// Draws where marked elements lie.
+pub(super) fn places(oracle: &Oracle<'_>, output: &str, shape: &[usize], marks: &[bool], failure: &mut Failure) {
+    let tiles: Vec<Option<usize>> = oracle.axes_of(output, shape.len()).iter().map(|axis| axis.tile).collect();
+    failure.picture = picture::draw(marks, shape, &tiles);
+}

@@ -90,8 +90,9 @@ impl<T: Element> Fit<T> {
                 if most.to_f64() > *high {
                     most = neighbour(most, false);
                 }
-                // Written so that a NaN, the neighbour of the largest number, fails too.
-                if !(least.to_f64() <= most.to_f64()) {
+                // A NaN is the neighbour of the largest number.
+                let (first, last) = (least.to_f64(), most.to_f64());
+                if first.is_nan() || last.is_nan() || first > last {
                     return Err(Error::Config(format!("its domain, {low:?} to {high:?}, holds no number of {dtype}")));
                 }
                 Some(FitDomain { magnitude: false, low: least, high: most })

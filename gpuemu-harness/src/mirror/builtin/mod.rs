@@ -7,6 +7,8 @@ mod attention;
 mod convolution;
 mod cross_entropy;
 mod gemm;
+#[cfg(test)]
+mod hand_values;
 mod index;
 mod norm;
 mod normalize;
