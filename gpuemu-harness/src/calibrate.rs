@@ -6,14 +6,15 @@
 use crate::case::kind::Kind;
 use crate::case::strategy::Planner;
 use crate::case::{build, shape};
+use crate::environment::Calibrate;
 use crate::error::{Error, Result};
+use crate::files::{alone, write_atomically};
 use crate::pipeline::oracle::Oracle;
-use crate::report::results::write_atomically;
 use crate::validate::tolerance::{self, Envelope};
 use gpuemu_contract::{Compute, DType, Op, Reference, Strategy, TestName};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Name of the file beside `gpuemu.toml`.
 pub const FILE: &str = "gpuemu-envelopes.toml";
@@ -32,47 +33,52 @@ const LARGEST: usize = 1 << 18;
 
 const VERSION: i64 = 1;
 
+/// How much larger than the file's a fresh figure may be in `GPUEMU_CALIBRATE=check`. Calibration is deterministic but
+/// for the last bits of the host's mathematical functions, and figures are rounded up to two digits.
+pub const MARGIN: f64 = 0.1;
+
+/// The least rho of an op whose reference is a script or a function. One that computes in float64 whatever it is given
+/// shows no error at all, yet a kernel may round its inputs and every intermediate result: two roundings of the natural
+/// error, four times with the safety factor of every bound.
+const FLOOR: f64 = 2.0;
+
 /// Where envelopes come from.
 #[derive(Debug, Default)]
 pub struct Envelopes {
     path: PathBuf,
     accepted: Table,
-    measured: Mutex<HashMap<(String, DType), Envelope>>,
+    calibrate: Option<Calibrate>,
+    measured: Mutex<HashMap<(String, DType), Slot<Envelope>>>,
+    written: Mutex<HashMap<String, Slot<()>>>,
 }
 
 type Table = BTreeMap<String, BTreeMap<String, Envelope>>;
 
+/// Made once, by whichever thread asks first; the others wait for it.
+type Slot<T> = Arc<OnceLock<Result<T>>>;
+
 impl Envelopes {
-    /// Reads the file of `root`, where there is one.
-    pub fn load(root: &Path) -> Result<Envelopes> {
+    /// Reads the file of `root`, where there is one. With [`Calibrate::Write`] what it says is not used, only kept.
+    pub fn load(root: &Path, calibrate: Option<Calibrate>) -> Result<Envelopes> {
         let path = root.join(FILE);
-        let accepted = match std::fs::read_to_string(&path) {
-            Ok(text) => read(&text).map_err(|message| Error::Config(format!("{}: {message}", path.display())))?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Table::new(),
-            Err(error) => return Err(Error::File(format!("cannot read {}: {error}", path.display()))),
-        };
-        Ok(Envelopes { path, accepted, measured: Mutex::default() })
+        let accepted = load(&path)?;
+        Ok(Envelopes { path, accepted, calibrate, ..Envelopes::default() })
     }
 
     /// The envelope of an op for tensors of `dtype`.
     pub fn of(&self, op: &Op, dtype: DType, oracle: &Oracle<'_>) -> Result<Envelope> {
-        if let Some(envelope) = self.accepted.get(&op.name).and_then(|dtypes| dtypes.get(dtype.name())) {
-            return Ok(*envelope);
+        if self.calibrate == Some(Calibrate::Write) {
+            return self.measured(op, dtype, oracle);
+        }
+        if let Some(envelope) = self.accepted(&op.name, dtype) {
+            return Ok(envelope);
         }
         if let Reference::Builtin(name) = &op.reference
             && let Some(envelope) = standard(name, op.compute_for(dtype))
         {
             return Ok(envelope);
         }
-        let key = (op.name.clone(), dtype);
-        let known = |measured: &HashMap<_, _>| measured.get(&key).copied();
-        if let Some(envelope) = known(&self.measured.lock().unwrap_or_else(|poisoned| poisoned.into_inner())) {
-            return Ok(envelope);
-        }
-        // Two threads may measure the same op at once; both get the same answer.
-        let envelope = calibrate(op, dtype, oracle)?;
-        self.measured.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(key, envelope);
-        Ok(envelope)
+        self.measured(op, dtype, oracle)
     }
 
     /// The accepted envelope of an op and dtype.
@@ -80,20 +86,58 @@ impl Envelopes {
         self.accepted.get(op)?.get(dtype.name()).copied()
     }
 
-    /// Puts envelopes into the file beside the contract; those of other ops stay.
-    pub fn write(&self, new: &[(String, DType, Envelope)]) -> Result<()> {
-        let mut table = Envelopes::load(self.path.parent().unwrap_or(Path::new(".")))?.accepted;
-        for (op, dtype, envelope) in new {
-            table.entry(op.clone()).or_default().insert(dtype.name().to_owned(), *envelope);
-        }
-        write_atomically(&self.path, print(&table).as_bytes())
+    /// A fresh calibration, made once.
+    pub fn measured(&self, op: &Op, dtype: DType, oracle: &Oracle<'_>) -> Result<Envelope> {
+        let slot = {
+            let mut measured = self.measured.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            measured.entry((op.name.clone(), dtype)).or_default().clone()
+        };
+        slot.get_or_init(|| calibrate(op, dtype, oracle)).clone()
     }
+
+    /// Puts the envelopes of one op into the file beside the contract, once; what other ops have there stays, and so does
+    /// what other processes put there at the same time.
+    pub fn write_once(&self, op: &str, measure: impl FnOnce() -> Result<Vec<(DType, Envelope)>>) -> Result<()> {
+        let slot = {
+            let mut written = self.written.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            written.entry(op.to_owned()).or_default().clone()
+        };
+        let write = || {
+            let new = measure()?;
+            alone(self.path.parent().unwrap_or(Path::new(".")), || {
+                let mut table = load(&self.path)?;
+                let entry = table.entry(op.to_owned()).or_default();
+                entry.extend(new.iter().map(|(dtype, envelope)| (dtype.name().to_owned(), *envelope)));
+                write_atomically(&self.path, print(&table).as_bytes())
+            })
+        };
+        slot.get_or_init(write).clone()
+    }
+}
+
+fn load(path: &Path) -> Result<Table> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => read(&text).map_err(|message| Error::Config(format!("{}: {message}", path.display()))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Table::new()),
+        Err(error) => Err(Error::File(format!("cannot read {}: {error}", path.display()))),
+    }
+}
+
+/// Which figures of a fresh envelope are larger than the accepted ones by more than [`MARGIN`]: `rho 2 -> 6.4`.
+pub fn exceeded(accepted: &Envelope, fresh: &Envelope) -> Option<String> {
+    let figures = [("rho", accepted.rho, fresh.rho), ("alpha", accepted.alpha, fresh.alpha)];
+    let moved: Vec<String> = figures
+        .into_iter()
+        .filter(|(_, old, new)| *new > old * (1.0 + MARGIN))
+        .map(|(name, old, new)| format!("{name} {old} -> {new}"))
+        .collect();
+    (!moved.is_empty()).then(|| moved.join(", "))
 }
 
 /// The envelope that ships for a built-in reference in a working precision. float64 shares float32's: both figures are
 /// in units of the roundoff.
 fn standard(name: &str, compute: Compute) -> Option<Envelope> {
-    static TABLE: std::sync::OnceLock<Table> = std::sync::OnceLock::new();
+    static TABLE: OnceLock<Table> = OnceLock::new();
     let table = TABLE.get_or_init(|| read(STANDARD).expect("the shipped table is well formed"));
     let compute = if compute == Compute::Float64 { Compute::Float32 } else { compute };
     table.get(name)?.get(compute.name()).copied()
@@ -120,7 +164,11 @@ pub fn calibrate(op: &Op, dtype: DType, oracle: &Oracle<'_>) -> Result<Envelope>
         let case = build::build(op, &spec, oracle.generator())?;
         oracle.sample(&case, &mut samples)?;
     }
-    Ok(tolerance::fit(&samples))
+    let envelope = tolerance::fit(&samples);
+    Ok(match op.reference {
+        Reference::Builtin(_) => envelope,
+        Reference::Script(_) | Reference::Function { .. } => Envelope { rho: envelope.rho.max(FLOOR), ..envelope },
+    })
 }
 
 /// Parent seed of calibration cases.
