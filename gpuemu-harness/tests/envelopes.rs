@@ -7,24 +7,44 @@ use gpuemu_contract::builtin::Builtin;
 use gpuemu_contract::{Compute, DType, TensorDType};
 use gpuemu_harness::calibrate::{MARGIN, exceeded, standard};
 
+/// References that sum along an axis: in half precisions they are calibrated on an op's own sizes.
+const SUMS: [&str; 17] = [
+    "softmax",
+    "log_softmax",
+    "layer_norm",
+    "rms_norm",
+    "group_norm",
+    "l2_norm",
+    "sum",
+    "mean",
+    "var",
+    "cumsum",
+    "matmul",
+    "batched_matmul",
+    "linear",
+    "attention",
+    "cross_entropy",
+    "conv2d",
+    "scatter_add",
+];
+
 /// References with integer answers have no envelope; the unrounded answer of a quantisation is a float.
-fn answers_floats(builtin: &Builtin) -> bool {
-    builtin.name == "quantize" || builtin.output_dtype != TensorDType::Fixed(DType::Int64)
+fn is_shipped(builtin: &Builtin, compute: Compute) -> bool {
+    let floats = builtin.name == "quantize" || builtin.output_dtype != TensorDType::Fixed(DType::Int64);
+    let half = matches!(compute, Compute::Float16 | Compute::BFloat16);
+    floats && !(half && SUMS.contains(&builtin.name))
 }
 
 #[test]
-fn every_reference_has_an_envelope_in_every_precision() {
+fn every_reference_has_an_envelope_that_tells_right_from_wrong() {
     for builtin in Builtin::ALL {
         for compute in Compute::ALL {
             let found = standard(builtin.name, compute);
-            assert_eq!(found.is_some(), answers_floats(builtin), "{} in {compute}", builtin.name);
+            assert_eq!(found.is_some(), is_shipped(builtin, compute), "{} in {compute}", builtin.name);
             if let Some(envelope) = found {
-                // A table that lets anything pass would be no table: no right kernel is a hundred roundings off.
-                assert!(
-                    envelope.rho <= 100.0 && envelope.alpha <= 100.0,
-                    "{} in {compute}: {envelope:?}",
-                    builtin.name
-                );
+                // What the least magnitude of an element's natural error may grow to: a third of the element is no answer.
+                let part = 4.0 * envelope.rho * compute.unit_roundoff();
+                assert!(part < 1.0 / 3.0, "{} in {compute}: {envelope:?}", builtin.name);
             }
         }
     }

@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// The working precisions of the table, each with the dtype that tensors are stored in: one that holds what the
 /// precision holds, so that the rounding of inputs is not part of an op's error. tf32 and fp8 round the factors of
-/// products alone. float64 shares float32's figures.
+/// products alone. float64 shares float32's figures. An op that has not the dtype has not the precision.
 const PRECISIONS: [(Compute, DType); 5] = [
     (Compute::Float32, DType::Float32),
     (Compute::Tf32, DType::Float32),
@@ -33,7 +33,7 @@ pub fn table(wanted: impl Fn(&str) -> bool) -> Result<BTreeMap<String, BTreeMap<
         if !wanted(name) {
             continue;
         }
-        for (compute, dtype) in PRECISIONS {
+        for (compute, dtype) in PRECISIONS.into_iter().filter(|(_, dtype)| op.dtypes.contains(dtype)) {
             let mut op = op.clone();
             op.compute = Some(compute);
             let envelope = calibrate(&op, dtype, &Oracle::new(&session, &op, dtype)?)?;
