@@ -118,9 +118,9 @@ pub enum Device {
 /// What to do with the envelope file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calibrate {
-    /// Fail when a new calibration differs from the file.
+    /// Fail when a fresh calibration is larger than the file says.
     Check,
-    /// Replace the file.
+    /// Put fresh calibrations of the selected tests' ops into the file.
     Write,
 }
 
