@@ -229,8 +229,8 @@ fn print(table: &Table) -> String {
 pub fn print_standard(table: &BTreeMap<String, BTreeMap<String, Envelope>>) -> String {
     format!(
         "{MEANING}# Measured on rows of 1 to 1024 elements and inner dimensions of 1 to 512 (examples/envelopes/gpuemu.toml).\n\
-         # References that sum have no entry for half precisions: they are calibrated on an op's own sizes.\n\
          # Longer ones are covered by the mirror's own error on the case at hand, which grows with them as a kernel's does.\n\
+         # References that sum have no entry for half precisions: they are calibrated on an op's own sizes.\n\
          # Printed by `cargo run -p gpuemu-harness --example envelopes`.\n{}",
         lines(table)
     )
