@@ -13,7 +13,7 @@ use crate::subject::Subject;
 use crate::subject::function::Function;
 use crate::subject::script::ScriptSubject;
 use crate::tensor::Array;
-use gpuemu_contract::{Contract, DType, Op, Strategy, TestName};
+use gpuemu_contract::{Contract, DType, Op, Strategy};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -25,6 +25,8 @@ type Slot<T> = Arc<OnceLock<Result<Arc<T>>>>;
 /// Everything the tests of one run share.
 pub struct Session {
     contract: Contract,
+    /// The contract as it is in the file.
+    declared: Contract,
     environment: Environment,
     envelopes: Envelopes,
     workers: Arc<Workers>,
@@ -41,6 +43,7 @@ const THOROUGH_FACTOR: u32 = 20;
 impl Session {
     /// A session over a contract that was already read. `GPUEMU_SEED`, `_CASES` and `_STRATEGIES` override it.
     pub fn new(mut contract: Contract, environment: Environment) -> Result<Session> {
+        let declared = contract.clone();
         if let Some(seed) = environment.seed {
             contract.validation.seed = seed;
         }
@@ -59,11 +62,12 @@ impl Session {
                 }
             }
         }
-        let envelopes = Envelopes::load(contract.root())?;
+        let envelopes = Envelopes::load(contract.root(), environment.calibrate)?;
         let python = Python::new(environment.python.as_deref());
         let workers = Arc::new(Workers::new(contract.root(), python, process::TIMEOUT));
         Ok(Session {
             contract,
+            declared,
             environment,
             envelopes,
             workers,
@@ -86,6 +90,11 @@ impl Session {
     /// The contract, with the environment's overrides applied.
     pub fn contract(&self) -> &Contract {
         &self.contract
+    }
+
+    /// The contract as it is in its file: baselines are of its cases, whatever the environment asks for.
+    pub fn declared(&self) -> &Contract {
+        &self.declared
     }
 
     /// The environment.
@@ -133,10 +142,10 @@ impl Session {
         }
     }
 
-    /// Whether the profile leaves this test out, and why.
-    pub fn left_out(&self, test: &TestName) -> Option<String> {
+    /// Whether the profile leaves tests of this dtype out, and why.
+    pub fn left_out(&self, dtype: DType) -> Option<String> {
         let quick = &self.contract.ci.quick_dtypes;
-        if self.environment.profile != Some(Profile::Quick) || quick.contains(&test.dtype) {
+        if self.environment.profile != Some(Profile::Quick) || quick.contains(&dtype) {
             return None;
         }
         let names: Vec<&str> = quick.iter().map(|dtype| dtype.name()).collect();

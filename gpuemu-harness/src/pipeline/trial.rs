@@ -113,15 +113,15 @@ fn broken(test: &str, error: &Error) -> Report {
 }
 
 /// What the cases of one test share.
-struct Trial<'s> {
+pub(super) struct Trial<'s> {
     session: &'s Session,
     test: &'s TestName,
-    oracle: Oracle<'s>,
-    subject: std::sync::Arc<dyn Subject>,
+    pub(super) oracle: Oracle<'s>,
+    pub(super) subject: std::sync::Arc<dyn Subject>,
 }
 
 impl<'s> Trial<'s> {
-    fn new(session: &'s Session, op: &'s Op, test: &'s TestName) -> Result<Trial<'s>> {
+    pub(super) fn new(session: &'s Session, op: &'s Op, test: &'s TestName) -> Result<Trial<'s>> {
         let subject = session.subject(op)?;
         if !subject.supports(test.dtype) {
             return Err(Error::Config(format!(
@@ -137,7 +137,7 @@ impl<'s> Trial<'s> {
         Ok(Trial { session, test, oracle, subject })
     }
 
-    fn plan(&self, planner: &Planner<'_>, index: u32) -> Result<Spec> {
+    pub(super) fn plan(&self, planner: &Planner<'_>, index: u32) -> Result<Spec> {
         let op = self.oracle.op();
         let mut trouble = None;
         let mut finite = |spec: &Spec| {
