@@ -33,6 +33,7 @@ pub struct Session {
     mirrors: Mutex<HashMap<String, Slot<dyn Mirror>>>,
     subjects: Mutex<HashMap<String, Slot<dyn Subject>>>,
     started: Instant,
+    keeps_regressions: bool,
 }
 
 /// Cases the quick profile runs of a test, at most.
@@ -74,7 +75,20 @@ impl Session {
             mirrors: Mutex::default(),
             subjects: Mutex::default(),
             started: Instant::now(),
+            keeps_regressions: true,
         })
+    }
+
+    /// Whether failing cases are saved as regressions beside the contract; they are, unless this says otherwise.
+    #[must_use]
+    pub fn keep_regressions(mut self, keep: bool) -> Session {
+        self.keeps_regressions = keep;
+        self
+    }
+
+    /// Whether failing cases are saved as regressions.
+    pub fn keeps_regressions(&self) -> bool {
+        self.keeps_regressions
     }
 
     /// Reads the contract that `GPUEMU_CONFIG` names, or the nearest one from `start` upwards.
