@@ -38,6 +38,9 @@ pub struct Role {
 pub enum RoleKind {
     /// Any values of the test's dtype.
     Values,
+    /// Finite values of the test's dtype. Right kernels differ in whether they touch some of them at all (keys behind a
+    /// causal mask, weights that meet only padding), and 0 times NaN or infinity shows the difference.
+    Finite,
     /// Values above zero, of float32 in an op that declares nothing.
     Positive,
     /// Integers that name places: from 0 to the given expression (over the default dimensions), both included.
@@ -50,7 +53,7 @@ impl RoleKind {
     /// The dtype in an op that declares none.
     pub const fn dtype(self) -> TensorDType {
         match self {
-            RoleKind::Values => TensorDType::Same,
+            RoleKind::Values | RoleKind::Finite => TensorDType::Same,
             RoleKind::Positive => TensorDType::Fixed(DType::Float32),
             RoleKind::Index(_) => TensorDType::Fixed(DType::Int64),
             RoleKind::Quantized => TensorDType::Fixed(DType::Int8),
@@ -167,6 +170,10 @@ const fn values(name: &'static str, shape: &'static [&'static str]) -> Role {
     Role { name, optional: false, shape, kind: RoleKind::Values }
 }
 
+const fn finite(name: &'static str, shape: &'static [&'static str]) -> Role {
+    Role { name, optional: false, shape, kind: RoleKind::Finite }
+}
+
 const fn optional(name: &'static str, shape: &'static [&'static str]) -> Role {
     Role { name, optional: true, shape, kind: RoleKind::Values }
 }
@@ -269,7 +276,7 @@ const BUILTINS: &[Builtin] = &[
     // q is [B, H, S, D]; k and v may have fewer heads, each shared by a run of H / kv_heads neighbours.
     builtin(
         "attention",
-        &[values("q", &["batch", "kv_heads*group", "sequence", "depth"]), values("k", HEADS), values("v", HEADS)],
+        &[values("q", &["batch", "kv_heads*group", "sequence", "depth"]), finite("k", HEADS), finite("v", HEADS)],
         &[param("scale", ParamDefault::DerivedFloat("1/sqrt(D)")), param("causal", ParamDefault::Bool(false))],
     ),
     builtin(
@@ -325,7 +332,7 @@ const BUILTINS: &[Builtin] = &[
         "conv2d",
         &[
             values("x", &["batch", "channels", "height", "width"]),
-            values("weight", &["filters", "channels", "3", "3"]),
+            finite("weight", &["filters", "channels", "3", "3"]),
             optional("bias", &["filters"]),
         ],
         &[

@@ -4,7 +4,8 @@
 //! the table that ships with the built-in references, and from a calibration of the op's own mirror at first use.
 
 use crate::case::kind::Kind;
-use crate::case::{build, shape, strategy};
+use crate::case::strategy::Planner;
+use crate::case::{build, shape};
 use crate::error::{Error, Result};
 use crate::pipeline::oracle::Oracle;
 use crate::report::results::write_atomically;
@@ -102,9 +103,10 @@ fn standard(name: &str, compute: Compute) -> Option<Envelope> {
 pub fn calibrate(op: &Op, dtype: DType, oracle: &Oracle<'_>) -> Result<Envelope> {
     let test = TestName { op: op.name.clone(), dtype, strategy: Strategy::Default };
     let mut samples = Vec::new();
+    // A stream of its own: what is calibrated on is never what is judged.
+    let planner = Planner::new(op, &test, CALIBRATION_SEED)?;
     for index in 0..CASES {
-        // A stream of its own: what is calibrated on is never what is judged.
-        let mut spec = strategy::plan(op, &test, CALIBRATION_SEED, index, &mut |_| true)?;
+        let mut spec = planner.plan(index, &mut |_| true)?;
         for input in &mut spec.inputs {
             let declared = op.schema.input(&input.name);
             let float = declared.is_some_and(|tensor| tensor.dtype.resolve(dtype).is_float());

@@ -74,7 +74,7 @@ fn input(name: &str, shape: &[&str], kind: RoleKind) -> TensorDecl {
         shape: OutputShape::Declared(Shape::Fixed(shape.iter().filter_map(|axis| expression(axis)).collect())),
         dtype: kind.dtype(),
         domain: match kind {
-            RoleKind::Values | RoleKind::Quantized => None,
+            RoleKind::Values | RoleKind::Finite | RoleKind::Quantized => None,
             RoleKind::Positive => Some(Domain::Positive),
             RoleKind::Index(last) => expression(last).map(|last| Domain::IntegerRange(Expression::Literal(0), last)),
         },

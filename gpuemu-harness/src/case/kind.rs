@@ -147,6 +147,11 @@ kinds! {
 }
 
 impl Kind {
+    /// Whether it draws NaNs or infinities.
+    pub const fn has_non_finite(self) -> bool {
+        matches!(self, Kind::NegInfRows | Kind::NanFew | Kind::InfFew | Kind::Adversarial)
+    }
+
     /// The kind of that exact name, if there is one.
     pub fn from_name(name: &str) -> Option<Kind> {
         Kind::ALL.iter().copied().find(|kind| kind.name() == name)

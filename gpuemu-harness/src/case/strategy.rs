@@ -13,7 +13,8 @@ use super::schedule::{Factors, Schedule, Sizes};
 use super::shape::{bindings, shape_of};
 use super::spec::{Distribution, InputSpec, Spec};
 use crate::error::{Error, Result};
-use gpuemu_contract::{DType, Op, Strategy, TensorDecl, TestName};
+use gpuemu_contract::builtin::{Builtin, RoleKind};
+use gpuemu_contract::{DType, Op, Reference, Strategy, TensorDecl, TestName};
 
 /// Case `index` of a test. Many cases of one test are cheaper through a [`Planner`].
 pub fn plan(
@@ -47,6 +48,20 @@ enum Flavour {
 }
 
 use Flavour::{All, One, Scaled};
+
+impl Flavour {
+    fn kind(self) -> Kind {
+        match self {
+            All(kind) | One(kind) | Scaled(kind, _) => kind,
+        }
+    }
+}
+
+/// What the built-in reference of an op says of its input with that number.
+fn role(op: &Op, number: usize) -> Option<RoleKind> {
+    let Reference::Builtin(name) = &op.reference else { return None };
+    Some(Builtin::find(name)?.inputs.get(number)?.kind)
+}
 
 /// Magnitudes of 1e4 to 6e4: where float16 intermediates overflow.
 const HALF_OVERFLOWS: i32 = 16;
@@ -127,13 +142,15 @@ impl<'a> Planner<'a> {
             let shape = shape_of(decl, &bindings, sizes.any_rank.as_deref())?.unwrap_or_default();
             let dtype = decl.dtype.resolve(test.dtype);
             let limits = decl.domain.as_ref().map(|domain| Limits::of(domain, dtype, &bindings)).transpose()?;
-            slots.push(Slot { decl, dtype, shape, limits });
+            let finite_only = matches!(role(op, slots.len()), Some(RoleKind::Finite));
+            slots.push(Slot { decl, dtype, shape, limits, finite_only });
         }
         let list = flavours(test.strategy);
         let turn = index as usize / list.len();
         let flavour = list[index as usize % list.len()];
         // Inputs that can have a flavour of floats take turns, shifted by one every round.
-        let floats: Vec<usize> = (0..slots.len()).filter(|&slot| slots[slot].is_free_float()).collect();
+        let fits = |slot: &Slot<'_>| slot.is_free_float() && !(slot.finite_only && flavour.kind().has_non_finite());
+        let floats: Vec<usize> = (0..slots.len()).filter(|&slot| fits(&slots[slot])).collect();
         let focus = floats.get((index as usize + turn) % floats.len().max(1)).copied();
         let inputs = slots
             .iter()
@@ -225,6 +242,8 @@ struct Slot<'a> {
     dtype: DType,
     shape: Vec<usize>,
     limits: Option<Limits>,
+    /// Values that are not finite would show differences between right kernels.
+    finite_only: bool,
 }
 
 impl Slot<'_> {
@@ -253,7 +272,8 @@ impl Slot<'_> {
             _ if (index + number) % 3 == 2 => Kind::Uniform,
             _ => plain,
         };
-        if kinds(self.dtype, limits).contains(&kind) { kind } else { plain }
+        let finite = !(self.finite_only && kind.has_non_finite());
+        if finite && kinds(self.dtype, limits).contains(&kind) { kind } else { plain }
     }
 
     /// Inputs whose dtype or domain prescribes the values.

@@ -19,7 +19,6 @@ pub(super) fn explain(
     failure: &mut Failure,
 ) -> Result<()> {
     let expected = &answer.expected[place];
-    let op = oracle.op();
     let name = failure.output.clone().unwrap_or_default();
     let axes = oracle.axes_of(&name, expected.shape.len());
     answer.allowed(place, |allowed, either_right| {
@@ -27,7 +26,7 @@ pub(super) fn explain(
             got,
             expected,
             bound: Bound::PerElement(allowed),
-            rules: Rules { check_nan: op.check_nan, check_inf: op.check_inf, either_right },
+            rules: Rules { either_right, ..answer.rules(place) },
             axes: &axes,
             dims: &case.spec.dims,
             inputs: &case.inputs,

@@ -15,8 +15,14 @@ use gpuemu_contract::{Compute, DType, Expression, Op, OutputShape, Shape, Tensor
 use std::cell::OnceCell;
 use std::sync::{Arc, OnceLock};
 
-/// How many perturbed evaluations estimate an element's natural error.
-const PERTURBATIONS: u64 = 3;
+/// How many evaluations with random signs estimate an element's natural error. One more moves every input up, whatever
+/// its sign: sums that group equal signs before they cancel err by the sum of magnitudes, which random signs miss by
+/// the square root of their number.
+const RANDOM_PERTURBATIONS: u64 = 3;
+
+/// A case is fit for judging large magnitudes while the mirror in working precision, and on perturbed inputs, is closer
+/// to the answer than this part of the largest answer. Beyond, the bounds allow anything.
+const USEFUL: f64 = 1.0 / 64.0;
 
 /// Knows what is right for one op and dtype.
 pub struct Oracle<'s> {
@@ -121,19 +127,41 @@ impl<'s> Oracle<'s> {
         Ok(Answer { oracle: self, case, inputs, expected, evaluations: OnceCell::new(), full })
     }
 
-    /// Whether a kernel that computes as it may would stay finite on a case, and so would its outputs.
+    /// Whether a right kernel would stay finite on a case, and near enough to the answer to be told from a wrong one.
     pub fn stays_finite(&self, case: &Case) -> Result<bool> {
-        let inputs: Vec<(String, Array)> =
-            case.inputs.iter().map(|(name, tensor)| (name.clone(), tensor.to_array())).collect();
-        let precision = match self.mirror.has_working_precision() {
-            true => self.compute(),
-            false => Compute::Float64,
+        let answer = self.answer(case)?;
+        let evaluations = answer.evaluations()?;
+        let own;
+        let working: Option<&[Array]> = match &evaluations.working {
+            // A float64 kernel does not overflow where float32 does.
+            Some(_) if self.compute() == Compute::Float64 => {
+                own = self.ask(case, &answer.inputs, Compute::Float64)?;
+                Some(&own)
+            }
+            working => working.as_deref(),
         };
-        let answers = self.ask(case, &inputs, precision)?;
-        Ok(answers.iter().all(|answer| {
-            let largest = Grid::of(answer.dtype).largest();
-            answer.floats().is_none_or(|values| values.iter().all(|value| value.abs() <= largest))
-        }))
+        for (place, expected) in answer.expected.iter().enumerate() {
+            let Some(expected_values) = expected.floats() else { continue };
+            let limit = Grid::of(expected.dtype).largest();
+            let largest = expected_values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+            // `max` passes over NaN.
+            if !(largest <= limit && expected_values.iter().all(|value| value.is_finite())) {
+                return Ok(false);
+            }
+            let perturbed = match self.compute() {
+                Compute::Float64 => &[][..],
+                _ => &evaluations.perturbed,
+            };
+            let others = perturbed.iter().map(|answers| &answers[place]).chain(working.map(|answers| &answers[place]));
+            for other in others {
+                let Some(values) = other.floats() else { continue };
+                let near = |(value, expected): (&f64, &f64)| (value - expected).abs() <= USEFUL * largest;
+                if !(values.iter().all(|value| value.abs() <= limit) && values.iter().zip(expected_values).all(near)) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// Adds what one case says about the envelope.
@@ -194,9 +222,8 @@ struct Evaluations {
 impl Answer<'_> {
     /// Compares an output with the answer: by the cheap bound first, and closely where that does not clear it.
     pub fn compare(&self, place: usize, got: &Tensor) -> Result<Comparison> {
-        let op = self.oracle.op;
-        let rules = Rules { check_nan: op.check_nan, check_inf: op.check_inf, either_right: None };
         let expected = &self.expected[place];
+        let rules = self.rules(place);
         if let Some(bound) = self.fixed_bound(place) {
             return Ok(compare::compare(got, expected, bound, &rules));
         }
@@ -213,6 +240,14 @@ impl Answer<'_> {
         })
     }
 
+    /// What is demanded of values of an output that are not finite. An integer dtype has no answer to a NaN of an
+    /// unrounded mirror: any value is right there.
+    pub fn rules(&self, place: usize) -> Rules<'static> {
+        let op = self.oracle.op;
+        let unrounded = !self.expected[place].dtype.is_float();
+        Rules { check_nan: op.check_nan && !unrounded, check_inf: op.check_inf, either_right: None }
+    }
+
     /// Bound of every element of an output, and where either of two answers is right.
     pub fn allowed<T>(&self, place: usize, then: impl FnOnce(&[f64], Option<&[bool]>) -> T) -> Result<T> {
         let expected = &self.expected[place];
@@ -224,8 +259,7 @@ impl Answer<'_> {
 
     /// Shows a passed output to the health checks; closely only while they need it.
     pub fn observe(&self, place: usize, name: &str, health: &mut Health) -> Result<()> {
-        let op = self.oracle.op;
-        let rules = Rules { check_nan: op.check_nan, check_inf: op.check_inf, either_right: None };
+        let rules = self.rules(place);
         let expected = &self.expected[place];
         let compared = expected.len() as u64;
         let undecided = health.undecided(name);
@@ -293,19 +327,25 @@ impl Answer<'_> {
         }))
     }
 
+    fn evaluations(&self) -> Result<&Evaluations> {
+        self.evaluations.get_or_init(|| self.evaluate()).as_ref().map_err(Clone::clone)
+    }
+
     fn evaluate(&self) -> Result<Evaluations> {
         let oracle = self.oracle;
         let unit = oracle.working().unit_roundoff();
         let mut perturbed = Vec::new();
-        for number in 0..PERTURBATIONS {
-            let inputs: Vec<(String, Array)> = self
-                .inputs
-                .iter()
-                .map(|(name, array)| {
+        for number in 0..=RANDOM_PERTURBATIONS {
+            let moved = |(name, array): &(String, Array)| {
+                let moved = if number == 0 {
+                    raise(array, unit)
+                } else {
                     let seed = rng::derive(self.case.spec.seed, &format!("perturbation {number} of {name}"));
-                    (name.clone(), perturb(array, unit, seed))
-                })
-                .collect();
+                    perturb(array, unit, seed)
+                };
+                (name.clone(), moved)
+            };
+            let inputs: Vec<(String, Array)> = self.inputs.iter().map(moved).collect();
             perturbed.push(oracle.ask(self.case, &inputs, Compute::Float64)?);
         }
         let working = match oracle.mirror.has_working_precision() {
@@ -333,6 +373,13 @@ fn each(bound: Bound<'_>, expected: &Array) -> Vec<f64> {
             (0..expected.len()).map(|number| allowed(expected.at(number))).collect()
         }
     }
+}
+
+/// Float values moved up by one relative unit.
+fn raise(array: &Array, unit: f64) -> Array {
+    let Values::Float(values) = &array.values else { return array.clone() };
+    let raised = values.iter().map(|value| value + unit * value.abs());
+    Array { values: Values::Float(raised.collect()), ..array.clone() }
 }
 
 /// Float values moved by one relative unit, each up or down at random.

@@ -5,7 +5,8 @@ use super::oracle::Oracle;
 use super::session::Session;
 use crate::case::shrink::{self, Budget};
 use crate::case::spec::Spec;
-use crate::case::{Case, build, strategy};
+use crate::case::strategy::Planner;
+use crate::case::{Case, build};
 use crate::error::{Error, Result};
 use crate::report::failure::{FailingCase, Report};
 use crate::report::regressions::{self, Regression};
@@ -14,7 +15,7 @@ use crate::subject::Subject;
 use crate::validate::health::Health;
 use crate::validate::statistics::Total;
 use crate::validate::verdict::{Check, Failure};
-use gpuemu_contract::{Op, Reference, TestName};
+use gpuemu_contract::{Op, Reference, Strategy, TestName};
 use std::time::{Duration, Instant};
 
 /// What became of a test.
@@ -150,7 +151,7 @@ impl<'s> Trial<'s> {
         Ok(Trial { session, test, oracle, subject })
     }
 
-    fn plan(&self, index: u32) -> Result<Spec> {
+    fn plan(&self, planner: &Planner<'_>, index: u32) -> Result<Spec> {
         let op = self.oracle.op();
         let mut trouble = None;
         let mut finite = |spec: &Spec| {
@@ -161,7 +162,7 @@ impl<'s> Trial<'s> {
                 false
             })
         };
-        let spec = strategy::plan(op, self.test, self.session.contract().validation.seed, index, &mut finite);
+        let spec = planner.plan(index, &mut finite);
         match trouble {
             Some(error) => Err(error),
             None => spec,
@@ -341,11 +342,12 @@ fn run_cases(session: &Session, test: &TestName, only: Option<&Spec>, finished: 
     }
     let (cases, until) = session.effort(op);
     let mut health = Health::new();
+    let planner = Planner::new(op, test, session.contract().validation.seed)?;
     for index in 0..cases {
         if index >= op.cases && until.is_some_and(|until| Instant::now() >= until) {
             break;
         }
-        let spec = trial.plan(index)?;
+        let spec = trial.plan(&planner, index)?;
         let case = build::build(op, &spec, trial.oracle.generator())?;
         let started = Instant::now();
         let checked = trial.judge(&case, Some(&mut health), finished)?;
@@ -363,7 +365,10 @@ fn run_cases(session: &Session, test: &TestName, only: Option<&Spec>, finished: 
             return Ok(());
         }
     }
-    if let Some(failure) = health.verdict() {
+    // Extreme magnitudes loosen the bounds, and one NaN fills the only answer of a whole reduction: whether an op's tests
+    // can fail is judged by the other strategies.
+    let telling = !matches!(test.strategy, Strategy::Edge | Strategy::NanInjected);
+    if telling && let Some(failure) = health.verdict() {
         finished.failure = Some(Report {
             test: test.to_string(),
             subject: trial.subject.describe(),
