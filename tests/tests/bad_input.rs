@@ -92,7 +92,7 @@ fn a_contract_that_is_wrong_is_no_session() {
         (
             "reference = \"silu\"",
             "reference = \"scripts/silu.py\"",
-            &["gpuemu.toml:12", "scripts/silu.py", "no such file"],
+            &["gpuemu.toml:12", "scripts/silu.py", "does not exist"],
         ),
         ("float32", "flaot32", &["gpuemu.toml:6", "flaot32", "`float32`"]),
         ("cases = 5", "cases = 5\ntolerances = { float32 = nan }", &["gpuemu.toml:9", "nan"]),
@@ -165,7 +165,7 @@ fn what_a_reference_script_does_wrong_is_in_the_report() {
     place.write("gpuemu.toml", &contract);
     let session = with(place.session(), "silu", silu);
     fs::remove_file(place.path().join("ref.py")).unwrap();
-    assert_has(&report_on(&session, CASE), &["there is no script ref.py", "[NotFound]"]);
+    assert_has(&report_on(&session, CASE), &["op silu: there is no reference script", "ref.py", "[NotFound]"]);
 }
 
 #[test]
@@ -270,9 +270,9 @@ fn a_typo_in_any_part_of_a_spec_is_shown_with_the_nearest_spelling() {
         ("softmax", "sotfmax", &["no op `sotfmax`", "did you mean `softmax`?"]),
         ("float32", "flaot32", &["column 10", "did you mean `float32`?"]),
         ("boundary", "boundry", &["column 19", "did you mean `boundary`?"]),
-        ("B=1", "B=one", &["column 31", "a size", "`one,N=33"]),
-        ("B=1", "B=99999999999999999999", &["column 31", "a size"]),
-        ("axis=-1", "axis=minus", &["column 43", "a parameter's value"]),
+        ("B=1", "B=one", &["column 30", "a size", "`one,N=33"]),
+        ("B=1", "B=99999999999999999999", &["column 30", "a size"]),
+        ("axis=-1", "axis=minus", &["column 42", "a parameter's value"]),
         ("x:row", "x:rwo", &["did you mean `row`?"]),
         ("normal", "noraml", &["did you mean `normal`?"]),
         ("seed=", "sede=", &["or `seed=`", "`sede="]),
@@ -370,7 +370,10 @@ fn a_failure_is_reported_where_regressions_cannot_be_written() {
     place.write("gpuemu-regressions", "a file in the place of the folder");
     let suite = suite(with(place.session(), "silu", half_silu));
     let message = suite_report(&suite, TEST);
-    assert_has(&message, &[TEST, "replay   GPUEMU_CASE=", "first ", "note ", "not saved: cannot", "gpuemu-regressions"]);
+    assert_has(
+        &message,
+        &[TEST, "replay   GPUEMU_CASE=", "first ", "note ", "not saved: cannot", "gpuemu-regressions"],
+    );
     assert!(results_of(&results::folder(place.path(), name)) > 0);
     assert_eq!(
         fs::read_to_string(place.path().join("gpuemu-regressions")).unwrap(),
@@ -467,7 +470,10 @@ fn a_full_disk_loses_nothing_that_was_written() {
         Ok(())
     }));
     let message = suite_report(&second, TEST);
-    assert_has(&message, &[TEST, "replay   GPUEMU_CASE=", "first ", "not saved: cannot write", "No space left on device"]);
+    assert_has(
+        &message,
+        &[TEST, "replay   GPUEMU_CASE=", "first ", "not saved: cannot write", "No space left on device"],
+    );
     assert_has(&message, &["results not written: cannot write"]);
     assert_eq!(regressions::list(root, "silu").unwrap(), saved);
     assert!(regressions::load(root, &saved[0]).is_ok());
@@ -488,7 +494,11 @@ fn a_regression_file_that_is_no_good_fails_as_a_test_of_its_own() {
         (
             "silu",
             "version = 7\nshapes = [1]\n",
-            &["gpuemu-regressions/silu/a.toml: regression format 7, this gpuemu reads 1", "update", "[VersionMismatch]"],
+            &[
+                "gpuemu-regressions/silu/a.toml: regression format 7, this gpuemu reads 1",
+                "update",
+                "[VersionMismatch]",
+            ],
         ),
         ("silu", &good.replace("spec", "sepc"), &["a.toml", "sepc"]),
         ("silu", &good.replace("normal", "noraml"), &["a.toml", "column", "did you mean `normal`?"]),
