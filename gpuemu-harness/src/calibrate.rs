@@ -27,6 +27,9 @@ const DISTRIBUTIONS: [Kind; 4] = [Kind::Uniform, Kind::Normal, Kind::Positive, K
 /// Cases an envelope is fitted to.
 const CASES: u32 = 32;
 
+/// As [`CASES`], for reference scripts: each of a case's six evaluations starts a process.
+const SCRIPT_CASES: u32 = 4;
+
 /// Elements of the largest tensor of a calibration case: enough to see how errors grow, few enough to be quick.
 const LARGEST: usize = 1 << 18;
 
@@ -105,7 +108,8 @@ pub fn calibrate(op: &Op, dtype: DType, oracle: &Oracle<'_>) -> Result<Envelope>
     let mut samples = Vec::new();
     // A stream of its own: what is calibrated on is never what is judged.
     let planner = Planner::new(op, &test, CALIBRATION_SEED)?;
-    for index in 0..CASES {
+    let cases = if matches!(op.reference, Reference::Script(_)) { SCRIPT_CASES } else { CASES };
+    for index in 0..cases {
         let mut spec = planner.plan(index, &mut |_| true)?;
         for input in &mut spec.inputs {
             let declared = op.schema.input(&input.name);
