@@ -4,7 +4,6 @@ use crate::calibrate::Envelopes;
 use crate::case::{Generate, Request, spec::Spec};
 use crate::environment::{Environment, Profile, test_target};
 use crate::error::{Error, Result};
-use crate::mirror::script::Script;
 use crate::mirror::worker::Workers;
 use crate::mirror::{self, Mirror};
 use crate::process;
@@ -187,9 +186,7 @@ impl Session {
             return Ok(Arc::new(function));
         }
         if let Some(script) = &op.op_script {
-            let script = Script::new(script, self.workers.root(), self.workers.python().clone());
-            let inout = op.schema.inputs.iter().filter(|input| input.inout).map(|input| input.name.clone());
-            return Ok(Arc::new(ScriptSubject::new(script, inout.collect())));
+            return Ok(Arc::new(ScriptSubject::of(op, script, &self.workers)));
         }
         Err(Error::Config(format!(
             "nothing computes op `{0}` ({1}:{2}): bind a function with #[gpuemu_harness::op(\"{0}\")] in this test \

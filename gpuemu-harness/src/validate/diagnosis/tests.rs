@@ -306,8 +306,14 @@ fn explain_adds_the_picture() {
 #[test]
 fn an_index_of_16_bits() {
     let wraps = |bits: u32| move |expected: &[f64], number: usize| expected[number % (1 << bits)];
-    says(&setting(&[257, 256]).each(wraps(16)), "only from element 2^16 = 65536 on in row-major order: an index of 16 bits");
-    says(&setting(&[200, 331]).each(wraps(16)), "only from element 2^16 = 65536 on in row-major order: an index of 16 bits");
+    says(
+        &setting(&[257, 256]).each(wraps(16)),
+        "only from element 2^16 = 65536 on in row-major order: an index of 16 bits",
+    );
+    says(
+        &setting(&[200, 331]).each(wraps(16)),
+        "only from element 2^16 = 65536 on in row-major order: an index of 16 bits",
+    );
     let sentences = setting(&[2, 256]).each(wraps(8));
     assert!(!sentences.iter().any(|sentence| sentence.contains("row-major")), "{sentences:?}");
 }
