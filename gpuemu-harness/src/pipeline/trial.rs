@@ -3,8 +3,8 @@
 use super::check::{self, Checked};
 use super::oracle::Oracle;
 use super::session::Session;
-use crate::case::shrink::{self, Budget};
 use crate::case::kind::LayoutKind;
+use crate::case::shrink::{self, Budget};
 use crate::case::spec::Spec;
 use crate::case::strategy::Planner;
 use crate::case::{Case, build};
@@ -37,7 +37,8 @@ pub struct Finished {
 const SHRINK: Budget = Budget { runs: 600, time: Duration::from_secs(20) };
 
 /// What a failure that only a layout shows is about.
-const IN_ROWS: &str = "the same values pass when every input is contiguous: a stride or an offset is ignored or mixed up";
+const IN_ROWS: &str =
+    "the same values pass when every input is contiguous: a stride or an offset is ignored or mixed up";
 
 /// Lines of diagnosis that a report shows, those of a larger case included.
 const DIAGNOSIS: usize = 4;
