@@ -1,8 +1,8 @@
 //! Saved failures: `gpuemu-regressions/<op>/<id>.toml`, committed by the user, run first from then on.
 
-use super::results::write_atomically;
 use crate::case::spec::Spec;
 use crate::error::{Error, Result};
+use crate::files::write_atomically;
 use crate::tensor::{Layout, Tensor};
 use gpuemu_contract::DType;
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,9 @@
 //! Machine-readable results: one file a test under `target/gpuemu/results/<project>/`, one JSON line a case.
 
 use crate::error::{Error, Result};
+use crate::files::write_atomically;
 use crate::validate::verdict::{Check, Statistics};
 use serde::Serialize;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// One line of a results file.
@@ -103,23 +103,6 @@ pub fn write(folder: &Path, test: &str, lines: &[Line]) -> Result<PathBuf> {
     let path = folder.join(format!("{}.jsonl", test.replace("::", ".")));
     write_atomically(&path, &text)?;
     Ok(path)
-}
-
-/// Writes a file so that readers, and other processes writing the same, see either the old text or the new one.
-pub fn write_atomically(path: &Path, text: &[u8]) -> Result<()> {
-    let failed = |error: std::io::Error| Error::File(format!("cannot write {}: {error}", path.display()));
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-    file.write_all(text).map_err(failed)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // A temporary file is private; what we leave behind is read by other people's tools.
-        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644)).map_err(failed)?;
-    }
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
 }
 
 #[cfg(test)]

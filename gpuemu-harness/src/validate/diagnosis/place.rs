@@ -7,7 +7,8 @@ pub(super) fn sentences(facts: &Facts<'_>) -> Vec<String> {
     if facts.numbers.len() == facts.got.len() {
         return Vec::new();
     }
-    let mut sentences: Vec<String> = (0..facts.shape.len()).rev().filter_map(|axis| along(facts, axis)).collect();
+    let mut sentences: Vec<String> = wrapped(facts).into_iter().collect();
+    sentences.extend((0..facts.shape.len()).rev().filter_map(|axis| along(facts, axis)));
     if sentences.is_empty() {
         sentences.extend(diagonal(facts));
     }
@@ -15,6 +16,19 @@ pub(super) fn sentences(facts: &Facts<'_>) -> Vec<String> {
     sentences.extend(sign(facts));
     sentences.truncate(3);
     sentences
+}
+
+/// All that lies past a power of two in row-major order, from 2^15 on, where a tile is no likelier reason than an index
+/// of too few bits.
+fn wrapped(facts: &Facts<'_>) -> Option<String> {
+    let first = facts.numbers[0];
+    let right = facts.wrong[first..].iter().filter(|wrong| !**wrong).count();
+    // One value in ten may be right by chance.
+    if first < 1 << 15 || !first.is_power_of_two() || right * 10 > facts.wrong.len() - first {
+        return None;
+    }
+    let bits = first.trailing_zeros();
+    Some(format!("only from element 2^{bits} = {first} on in row-major order: an index of {bits} bits wraps there"))
 }
 
 /// Which indices along one axis have wrong elements.

@@ -302,3 +302,18 @@ fn explain_adds_the_picture() {
     assert_eq!(failure.diagnosis[1], "only in the last partial tile along H (from 8 of 10, tile 4)");
     assert_eq!(failure.picture[1..], ["....|....|#.", "....|....|.#"]);
 }
+
+#[test]
+fn an_index_of_16_bits() {
+    let wraps = |bits: u32| move |expected: &[f64], number: usize| expected[number % (1 << bits)];
+    says(
+        &setting(&[257, 256]).each(wraps(16)),
+        "only from element 2^16 = 65536 on in row-major order: an index of 16 bits",
+    );
+    says(
+        &setting(&[200, 331]).each(wraps(16)),
+        "only from element 2^16 = 65536 on in row-major order: an index of 16 bits",
+    );
+    let sentences = setting(&[2, 256]).each(wraps(8));
+    assert!(!sentences.iter().any(|sentence| sentence.contains("row-major")), "{sentences:?}");
+}
