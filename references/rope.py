@@ -8,6 +8,8 @@ import numpy as np
 
 def reference(x, cos, sin, interleaved: bool = False):
     half = x.shape[-1] // 2
+    first: tuple
+    second: tuple
     if interleaved:
         first, second = np.s_[..., 0::2], np.s_[..., 1::2]
     else:

@@ -1,11 +1,11 @@
 """Judges gpuemu.schema.json with a validator that others wrote: run with pytest, needs the package jsonschema."""
 
 import json
-import tomllib
 from pathlib import Path
 
 import jsonschema
 import pytest
+import tomllib
 
 HERE = Path(__file__).parent
 SCHEMA = json.loads((HERE.parent.parent / "gpuemu.schema.json").read_text())

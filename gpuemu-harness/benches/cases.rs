@@ -18,6 +18,7 @@ use rayon::prelude::*;
 use std::path::Path;
 
 fn main() {
+    gpuemu_harness::memory::keep_freed();
     divan::main();
 }
 
@@ -40,11 +41,14 @@ fn session() -> Session {
 
 /// A row softmax as a plain kernel computes it, in float32.
 fn softmax<T: Float>(x: &[T], out: &mut [T], width: usize) {
+    let mut exponentials = Vec::with_capacity(width);
     for (row, out) in x.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
         let max = row.iter().map(|value| value.to_f32()).fold(f32::NEG_INFINITY, f32::max);
-        let sum: f32 = row.iter().map(|value| (value.to_f32() - max).exp()).sum();
-        for (out, value) in out.iter_mut().zip(row) {
-            *out = T::from_f32((value.to_f32() - max).exp() / sum);
+        exponentials.clear();
+        exponentials.extend(row.iter().map(|value| (value.to_f32() - max).exp()));
+        let sum: f32 = exponentials.iter().sum();
+        for (out, value) in out.iter_mut().zip(&exponentials) {
+            *out = T::from_f32(value / sum);
         }
     }
 }

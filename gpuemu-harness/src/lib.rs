@@ -6,6 +6,7 @@ pub mod environment;
 pub mod error;
 pub mod files;
 pub mod inspect;
+pub mod memory;
 pub mod mirror;
 pub mod origin;
 pub mod pipeline;

@@ -4,6 +4,7 @@ use crate::case::spec::Spec;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::inspect::snapshot::{self, Budget};
+use crate::memory;
 use crate::origin::Origin;
 use crate::pipeline::session::Session;
 use crate::pipeline::trial::{self, Finished};
@@ -342,6 +343,7 @@ impl Suite for ProjectSuite {
 
 /// The main of a test binary.
 pub fn run_main(origin: Origin) -> ExitCode {
+    memory::keep_freed();
     let opened =
         Environment::read().and_then(|environment| ProjectSuite::open(origin).map(|suite| (suite, environment)));
     match opened {

@@ -195,7 +195,9 @@ def ends(low, high, dtype):
     def inside(bound, wanted):
         limit = FLOATS[dtype][3]
         start = encode(min(max(bound, -limit), limit), dtype)
-        near = {start, start - 1, start + 1} if start not in (0, 1 << (8 * FLOATS[dtype][0] - 1)) else {start, start + 1}
+        near = (
+            {start, start - 1, start + 1} if start not in (0, 1 << (8 * FLOATS[dtype][0] - 1)) else {start, start + 1}
+        )
         # Around zero the neighbours are the smallest numbers of either sign.
         near |= {0, 1, 1 | (1 << (8 * FLOATS[dtype][0] - 1))}
         values = [decode(bits, dtype) for bits in near]

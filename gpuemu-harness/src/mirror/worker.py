@@ -92,7 +92,9 @@ def resolve(name, found={}):
     except ModuleNotFoundError as error:
         if error.name is None or not (module + ".").startswith(error.name + "."):
             raise
-        raise Refused(f"there is no module {error.name}; it is looked for in {sys.path[0]} and where Python looks") from None
+        raise Refused(
+            f"there is no module {error.name}; it is looked for in {sys.path[0]} and where Python looks"
+        ) from None
     for part in path.split("."):
         if not hasattr(value, part):
             raise Refused(f"module {module} has no function {path}")
@@ -122,7 +124,9 @@ def reference(numpy, request, body):
         raise Refused("it returned None; it must return " + wanted(names))
     elif isinstance(result, dict):
         if set(result) != set(names):
-            raise Refused(f"it returned a dict of {', '.join(map(str, result)) or 'nothing'}; it must return {wanted(names)}")
+            raise Refused(
+                f"it returned a dict of {', '.join(map(str, result)) or 'nothing'}; it must return {wanted(names)}"
+            )
         result = [result[name] for name in names]
     elif not isinstance(result, (tuple, list)) or (len(names) == 1 and isinstance(result, list)):
         result = [result]
@@ -187,7 +191,9 @@ def explain(error, request):
         names = [entry[0] for entry in request["arrays"] + request["params"]]
         return f"{text}; it is called with {', '.join(name + '=' for name in names)}"
     if own:
-        text += "\nin " + "".join(traceback.format_list(own)).strip().replace("\n  File ", "\nin ").replace("File ", "", 1)
+        text += "\nin " + "".join(traceback.format_list(own)).strip().replace("\n  File ", "\nin ").replace(
+            "File ", "", 1
+        )
     return text
 
 
