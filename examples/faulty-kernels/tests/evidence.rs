@@ -3,12 +3,12 @@
 //! a person looks for. `cargo test --test evidence -- --nocapture` prints what happened as a table.
 
 use faulty_kernels as _;
+use gpuemu_harness::TestName;
 use gpuemu_harness::environment::Environment;
 use gpuemu_harness::pipeline::session::Session;
 use gpuemu_harness::pipeline::trial;
 use gpuemu_harness::report::failure::Report;
 use gpuemu_harness::validate::verdict::Check;
-use gpuemu_harness::TestName;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Mutex;
@@ -74,12 +74,12 @@ const FAULTS: &[Fault] = &[
     // All lanes but one are idle.
     fault("log_softmax_lanes", "NaN and infinity", NON_FINITE, &[], "NaN where the mirror is finite"),
     fault("softmax_no_max", "overflow in an intermediate", NON_FINITE, &[], "NaN where the mirror is finite"),
-    // Two elements have a sum whose logarithm is not 0.
-    fault("log_softmax_offset", "overflow in an intermediate", VALUES, &[("H", 2)], ""),
+    // Two elements have a sum whose logarithm is not 0; where rows differ by design it may be the third that is large.
+    fault("log_softmax_offset", "overflow in an intermediate", VALUES, &[("B", 3), ("H", 3)], ""),
     fault("tanh_overflow", "overflow in an intermediate", NON_FINITE, &[], "NaN where the mirror is finite"),
-    // In float32 the one input does not fit; in float16 a few roundings must add up to more than the output's own.
-    fault("sum_half", "low-precision accumulation", ANY_VALUE, &[("H", 8)], ""),
-    fault("matmul_accumulator", "low-precision accumulation", ANY_VALUE, &[("K", 8)], ""),
+    // In float32 the one input does not fit; in float16 some roundings must add up to more than the output's own.
+    fault("sum_half", "low-precision accumulation", ANY_VALUE, &[("H", 16)], ""),
+    fault("matmul_accumulator", "low-precision accumulation", ANY_VALUE, &[("K", 16)], ""),
     fault("matmul_tf32", "low-precision accumulation", VALUES, &[], "float16 or tf32"),
     // One step more than the tile of K.
     fault("matmul_assign", "split reduction", VALUES, &[("K", 33)], ""),
@@ -90,11 +90,12 @@ const FAULTS: &[Fault] = &[
     fault("gelu_half", "wrong constant, epsilon, base", VALUES, &[], "2 times what it should be"),
     fault("silu_beta", "wrong constant, epsilon, base", VALUES, &[], ""),
     fault("l2_norm_root", "wrong constant, epsilon, base", ANY_VALUE, &[], "a factor of its own"),
-    fault("rms_norm_epsilon", "wrong constant, epsilon, base", VALUES, &[], "a factor of its own"),
+    // In float16 the change must cross a rounding boundary; one of the first few sizes has one.
+    fault("rms_norm_epsilon", "wrong constant, epsilon, base", VALUES, &[("H", 4)], ""),
     // A row of one element is its own mean.
     fault("layer_norm_epsilon", "wrong constant, epsilon, base", NON_FINITE, &[], "NaN where the mirror is finite"),
     fault("quantize_scale", "quantisation scale, zero point", VALUES, &[], ""),
-    fault("quantize_truncates", "quantisation scale, zero point", VALUES, &[], ""),
+    fault("quantize_truncates", "quantisation scale, zero point", VALUES, &[], "off by one, towards zero"),
     fault("dequantize_zero_point", "quantisation scale, zero point", VALUES, &[], "is off by"),
     // Two keys to weigh and a depth that is not its own root.
     fault("attention_scale", "wrong constant, epsilon, base", VALUES, &[("S", 2), ("D", 2)], ""),
@@ -113,13 +114,13 @@ const FAULTS: &[Fault] = &[
     // Past one chunk the last one overlaps.
     fault("bias_gradient", "backward, gradient", VALUES, &[("R", 17)], ""),
     fault("group_norm_size", "other: index semantics", ANY_VALUE, &[("C", 2)], ""),
-    fault("conv2d_clamped", "tail mask, grid coverage", VALUES, &[], ""),
+    fault("conv2d_clamped", "tail mask, grid coverage", VALUES, &[], "only on the border of H and W"),
     fault("swiglu_scratch", "in-place aliasing, mutated input", &[Check::InputWritten], &[], "input gate was written"),
     // Sums of three are the first that depend on their order; which runs differ depends on all runs before.
     fault("sum_order", "atomics, nondeterminism", RELATION, &[("B", 3), ("H", 500)], "depends on the order"),
     // From four rows on, and as many columns as it takes until the order shows.
     fault("rms_norm_batch", "batch variance", RELATION, &[("B", 4), ("H", 500)], "depends on the number of rows (B)"),
-    fault("residual_tuned", "autotune-dependent result", VALUES, &[("H", 65)], ""),
+    fault("residual_tuned", "autotune-dependent result", VALUES, &[("H", 65)], "residual: it is in there once too often"),
     fault("softmax_zeros", "reward hacking", &[Check::Values, Check::Health], &[], "zero"),
 ];
 
@@ -158,9 +159,9 @@ fn every_fault_is_caught_shrunk_and_explained() {
                 continue;
             };
             for caught in &these {
-                wrong.extend(fault.complaints(caught).map(|what| {
-                    format!("{}: {what}\n{}", caught.test, caught.report.render())
-                }));
+                wrong.extend(
+                    fault.complaints(caught).map(|what| format!("{}: {what}\n{}", caught.test, caught.report.render())),
+                );
             }
             let telling = these.iter().find(|caught| caught.report.render().contains(fault.says));
             if telling.is_none() {
@@ -214,13 +215,7 @@ fn line(fault: &Fault, these: &[&Caught], soonest: &Caught, telling: &Caught) ->
     let said: Vec<&String> = said.collect();
     let best = said.iter().find(|line| !fault.says.is_empty() && line.contains(fault.says)).or(said.first());
     let says = best.map_or(&failure.message, |line| line);
-    format!(
-        "| `{}` | {} | {} | {} | {sizes} | {says} |",
-        fault.op,
-        fault.kind,
-        strategies.join(", "),
-        soonest.cases
-    )
+    format!("| `{}` | {} | {} | {} | {sizes} | {says} |", fault.op, fault.kind, strategies.join(", "), soonest.cases)
 }
 
 /// Runs every test; those that failed within [`CASES`], in the order of their names.

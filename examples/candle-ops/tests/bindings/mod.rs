@@ -27,29 +27,21 @@ fn log_softmax<T: Scalar>(x: View<T>, out: ViewMut<T>, axis: i64) {
 }
 
 #[op("layer_norm")]
-#[op("layer_norm_f16")]
-#[op("layer_norm_bf16")]
 fn layer_norm<T: Scalar>(x: View<T>, weight: View<T>, bias: View<T>, out: ViewMut<T>, eps: f64) {
     answer(out, || ops::layer_norm(&tensor(x)?, &tensor(weight)?, &tensor(bias)?, eps as f32));
 }
 
 #[op("layer_norm_slow")]
-#[op("layer_norm_slow_f16")]
-#[op("layer_norm_slow_bf16")]
 fn layer_norm_slow<T: Scalar>(x: View<T>, weight: View<T>, bias: View<T>, out: ViewMut<T>, eps: f64) {
     answer(out, || ops::layer_norm_slow(&tensor(x)?, &tensor(weight)?, &tensor(bias)?, eps as f32));
 }
 
 #[op("rms_norm")]
-#[op("rms_norm_f16")]
-#[op("rms_norm_bf16")]
 fn rms_norm<T: Scalar>(x: View<T>, weight: View<T>, out: ViewMut<T>, eps: f64) {
     answer(out, || ops::rms_norm(&tensor(x)?, &tensor(weight)?, eps as f32));
 }
 
 #[op("rms_norm_slow")]
-#[op("rms_norm_slow_f16")]
-#[op("rms_norm_slow_bf16")]
 fn rms_norm_slow<T: Scalar>(x: View<T>, weight: View<T>, out: ViewMut<T>, eps: f64) {
     answer(out, || ops::rms_norm_slow(&tensor(x)?, &tensor(weight)?, eps as f32));
 }
