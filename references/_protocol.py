@@ -11,6 +11,7 @@ import base64
 import inspect
 import json
 import sys
+import typing
 
 import numpy as np
 
@@ -34,7 +35,13 @@ def convert(reference, kwargs):
     """Turns the strings of a request into the types that the reference's parameters are annotated with."""
     known = inspect.signature(reference).parameters
     readers = {int: int, float: float, str: str, bool: lambda text: text.lower() in ("true", "1")}
-    return {name: readers[known[name].annotation](text) for name, text in kwargs.items() if name in known}
+
+    def read(name, text):
+        annotation = known[name].annotation
+        kind, *_ = typing.get_args(annotation) or (annotation,)  # of `float | None`: float
+        return readers[kind](text)
+
+    return {name: read(name, text) for name, text in kwargs.items() if name in known}
 
 
 def decode(tensor):

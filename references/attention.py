@@ -7,7 +7,7 @@ query i sees keys 0 to i, as is_causal of PyTorch's scaled_dot_product_attention
 import numpy as np
 
 
-def reference(q, k, v, scale: float = None, causal: bool = False):
+def reference(q, k, v, scale: float | None = None, causal: bool = False):
     batches, heads, queries, depth = q.shape
     groups, keys = k.shape[1:3]
     if scale is None:

@@ -7,9 +7,7 @@ flipped, and the padding is zeros.
 import numpy as np
 
 
-def reference(
-    x, weight, bias=None, stride: int = 1, padding: int = 0, dilation: int = 1, groups: int = 1
-):
+def reference(x, weight, bias=None, stride: int = 1, padding: int = 0, dilation: int = 1, groups: int = 1):
     batches, _, height, width = x.shape
     filters, channels, rows, columns = weight.shape
     out_height = (height + 2 * padding - dilation * (rows - 1) - 1) // stride + 1

@@ -17,20 +17,24 @@ const COLUMNS: usize = 4096;
 
 /// Expected values between -4 and 4 from a multiplicative sequence, and answers that are off by half a step at most.
 fn operands(dtype: DType) -> (Tensor, Array) {
+    sized(dtype, ROWS)
+}
+
+fn sized(dtype: DType, rows: usize) -> (Tensor, Array) {
     let mut state = 1u64;
-    let values: Vec<f64> = (0..ROWS * COLUMNS)
+    let values: Vec<f64> = (0..rows * COLUMNS)
         .map(|_| {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (state >> 11) as f64 / (1u64 << 50) as f64 - 4.0
         })
         .collect();
     let rounded: Vec<f64> = values.iter().map(|&value| round_to_dtype(value, dtype)).collect();
-    let shape = [ROWS, COLUMNS];
+    let shape = [rows, COLUMNS];
     (Tensor::from_array(&Array::float(dtype, &shape, rounded), dtype), Array::float(dtype, &shape, values))
 }
 
 fn run(bencher: Bencher, got: &Tensor, expected: &Array, bound: Bound, bytes: usize) {
-    bencher.counter(BytesCount::new(bytes * ROWS * COLUMNS)).bench_local(|| {
+    bencher.counter(BytesCount::new(bytes * expected.len())).bench_local(|| {
         let comparison = compare(black_box(got), black_box(expected), bound, &Rules::default());
         assert!(comparison.agrees());
         comparison
@@ -42,6 +46,13 @@ const DTYPES: [DType; 5] = [DType::Float64, DType::Float32, DType::Float16, DTyp
 #[divan::bench(args = DTYPES)]
 fn contiguous(bencher: Bencher, dtype: DType) {
     let (got, expected) = operands(dtype);
+    run(bencher, &got, &expected, Bound::cheap(1e-6, 0.0), 2 * dtype.size());
+}
+
+/// A quarter of a million elements, which stay in the processor's caches.
+#[divan::bench(args = DTYPES)]
+fn cached(bencher: Bencher, dtype: DType) {
+    let (got, expected) = sized(dtype, 64);
     run(bencher, &got, &expected, Bound::cheap(1e-6, 0.0), 2 * dtype.size());
 }
 

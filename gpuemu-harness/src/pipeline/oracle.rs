@@ -124,21 +124,25 @@ impl<'s> Oracle<'s> {
             case.inputs.iter().map(|(name, tensor)| (name.clone(), tensor.to_array())).collect();
         let expected = self.ask(case, &inputs, Compute::Float64)?;
         let full = expected.iter().map(|_| OnceCell::new()).collect();
-        Ok(Answer { oracle: self, case, inputs, expected, evaluations: OnceCell::new(), full })
+        let (working, perturbed) = (OnceCell::new(), OnceCell::new());
+        Ok(Answer { oracle: self, case, inputs, expected, working, perturbed, full })
     }
 
     /// Whether a right kernel would stay finite on a case, and near enough to the answer to be told from a wrong one.
     pub fn stays_finite(&self, case: &Case) -> Result<bool> {
         let answer = self.answer(case)?;
-        let evaluations = answer.evaluations()?;
         let own;
-        let working: Option<&[Array]> = match &evaluations.working {
+        let working: Option<&[Array]> = match answer.working()? {
             // A float64 kernel does not overflow where float32 does.
             Some(_) if self.compute() == Compute::Float64 => {
                 own = self.ask(case, &answer.inputs, Compute::Float64)?;
                 Some(&own)
             }
-            working => working.as_deref(),
+            working => working,
+        };
+        let perturbed = match self.compute() {
+            Compute::Float64 => &[][..],
+            _ => answer.perturbed()?,
         };
         for (place, expected) in answer.expected.iter().enumerate() {
             let Some(expected_values) = expected.floats() else { continue };
@@ -148,11 +152,8 @@ impl<'s> Oracle<'s> {
             if !(largest <= limit && expected_values.iter().all(|value| value.is_finite())) {
                 return Ok(false);
             }
-            let perturbed = match self.compute() {
-                Compute::Float64 => &[][..],
-                _ => &evaluations.perturbed,
-            };
-            let others = perturbed.iter().map(|answers| &answers[place]).chain(working.map(|answers| &answers[place]));
+            let perturbed = perturbed.get(place).map_or(&[][..], Vec::as_slice);
+            let others = perturbed.iter().chain(working.map(|answers| &answers[place]));
             for other in others {
                 let Some(values) = other.floats() else { continue };
                 let near = |(value, expected): (&f64, &f64)| (value - expected).abs() <= USEFUL * largest;
@@ -169,7 +170,8 @@ impl<'s> Oracle<'s> {
         let answer = self.answer(case)?;
         for place in 0..answer.expected.len() {
             if answer.expected[place].floats().is_some() {
-                answer.with_evidence(place, |evidence| samples.extend(tolerance::samples(evidence)))?;
+                answer
+                    .with_evidence(place, Look::Perturbed, |evidence| samples.extend(tolerance::samples(evidence)))?;
             }
         }
         Ok(())
@@ -208,15 +210,19 @@ pub struct Answer<'c> {
     pub inputs: Vec<(String, Array)>,
     /// The float64 answers, in the order of the schema's results.
     pub expected: Vec<Array>,
-    evaluations: OnceCell<Result<Evaluations>>,
+    working: OnceCell<Result<Option<Vec<Array>>>>,
+    /// Of each output, its answers to perturbed inputs.
+    perturbed: OnceCell<Result<Vec<Vec<Array>>>>,
     full: Vec<OnceCell<Result<Bounds>>>,
 }
 
-/// Further evaluations of the mirror, each answering all outputs.
-struct Evaluations {
-    perturbed: Vec<Vec<Array>>,
-    working: Option<Vec<Array>>,
-    largest_input: f64,
+/// How closely a bound looks; each look allows at least what the one before it does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// With the working-precision mirror's error on this case.
+    Working,
+    /// With the answers to perturbed inputs too.
+    Perturbed,
 }
 
 impl Answer<'_> {
@@ -233,6 +239,14 @@ impl Answer<'_> {
         let comparison = compare::compare(got, expected, cheap, &rules);
         if comparison.agrees() {
             return Ok(comparison);
+        }
+        if self.working()?.is_some() {
+            let bounds = self.with_evidence(place, Look::Working, |evidence| tolerance::bounds(&envelope, evidence))?;
+            let rules = Rules { either_right: bounds.either_right.as_deref(), ..rules };
+            let comparison = compare::compare(got, expected, Bound::PerElement(&bounds.allowed), &rules);
+            if comparison.agrees() {
+                return Ok(comparison);
+            }
         }
         self.with_bounds(place, |bounds| {
             let rules = Rules { either_right: bounds.either_right.as_deref(), ..rules };
@@ -295,13 +309,12 @@ impl Answer<'_> {
     pub fn with_bounds<T>(&self, place: usize, then: impl FnOnce(&Bounds) -> T) -> Result<T> {
         let bounds = self.full[place].get_or_init(|| {
             let envelope = self.oracle.envelope()?;
-            self.with_evidence(place, |evidence| tolerance::bounds(&envelope, evidence))
+            self.with_evidence(place, Look::Perturbed, |evidence| tolerance::bounds(&envelope, evidence))
         });
         bounds.as_ref().map(then).map_err(Clone::clone)
     }
 
-    fn with_evidence<T>(&self, place: usize, then: impl FnOnce(&Evidence<'_>) -> T) -> Result<T> {
-        let evaluations = self.evaluations.get_or_init(|| self.evaluate()).as_ref().map_err(Clone::clone)?;
+    fn with_evidence<T>(&self, place: usize, look: Look, then: impl FnOnce(&Evidence<'_>) -> T) -> Result<T> {
         let oracle = self.oracle;
         let outputs = oracle.results();
         let question = Question {
@@ -312,29 +325,41 @@ impl Answer<'_> {
             edges: oracle.op.edges,
         };
         let pooled = oracle.mirror.pooled_axes(&question, place);
-        let perturbed: Vec<Array> = evaluations.perturbed.iter().map(|answers| answers[place].clone()).collect();
-        let working = oracle.working().unit_roundoff();
+        let perturbed = match look {
+            Look::Working => &[],
+            Look::Perturbed => self.perturbed()?[place].as_slice(),
+        };
+        let roundoff = oracle.working().unit_roundoff();
         Ok(then(&Evidence {
             expected: &self.expected[place],
-            perturbed: &perturbed,
-            perturbation: working,
-            working: evaluations.working.as_ref().map(|answers| (&answers[place], working)),
+            perturbed,
+            perturbation: roundoff,
+            working: self.working()?.map(|answers| (&answers[place], roundoff)),
             unit_roundoff: oracle.compute().unit_roundoff(),
-            largest_input: evaluations.largest_input,
+            largest_input: self.largest_input(),
             pooled_axes: &pooled,
             dtype: outputs[place].1,
             extra: 0.0,
         }))
     }
 
-    fn evaluations(&self) -> Result<&Evaluations> {
-        self.evaluations.get_or_init(|| self.evaluate()).as_ref().map_err(Clone::clone)
+    /// The answers in working precision; `None` where the mirror has none.
+    fn working(&self) -> Result<Option<&[Array]>> {
+        let working = self.working.get_or_init(|| match self.oracle.mirror.has_working_precision() {
+            true => self.oracle.ask(self.case, &self.inputs, self.oracle.working()).map(Some),
+            false => Ok(None),
+        });
+        working.as_ref().map(|answers| answers.as_deref()).map_err(Clone::clone)
     }
 
-    fn evaluate(&self) -> Result<Evaluations> {
-        let oracle = self.oracle;
-        let unit = oracle.working().unit_roundoff();
-        let mut perturbed = Vec::new();
+    /// Of each output, its float64 answers to perturbed inputs.
+    fn perturbed(&self) -> Result<&[Vec<Array>]> {
+        self.perturbed.get_or_init(|| self.perturb()).as_deref().map_err(Clone::clone)
+    }
+
+    fn perturb(&self) -> Result<Vec<Vec<Array>>> {
+        let unit = self.oracle.working().unit_roundoff();
+        let mut answers: Vec<Vec<Array>> = self.expected.iter().map(|_| Vec::new()).collect();
         for number in 0..=RANDOM_PERTURBATIONS {
             let moved = |(name, array): &(String, Array)| {
                 let moved = if number == 0 {
@@ -346,20 +371,16 @@ impl Answer<'_> {
                 (name.clone(), moved)
             };
             let inputs: Vec<(String, Array)> = self.inputs.iter().map(moved).collect();
-            perturbed.push(oracle.ask(self.case, &inputs, Compute::Float64)?);
+            let moved = self.oracle.ask(self.case, &inputs, Compute::Float64)?;
+            answers.iter_mut().zip(moved).for_each(|(answers, answer)| answers.push(answer));
         }
-        let working = match oracle.mirror.has_working_precision() {
-            true => Some(oracle.ask(self.case, &self.inputs, oracle.working())?),
-            false => None,
-        };
-        let largest_input = self
-            .inputs
-            .iter()
-            .filter_map(|(_, array)| array.floats())
-            .flatten()
-            .filter(|value| value.is_finite())
-            .fold(0.0, |largest: f64, value| largest.max(value.abs()));
-        Ok(Evaluations { perturbed, working, largest_input })
+        Ok(answers)
+    }
+
+    /// The largest finite magnitude among the float inputs.
+    fn largest_input(&self) -> f64 {
+        let values = self.inputs.iter().filter_map(|(_, array)| array.floats()).flatten();
+        values.filter(|value| value.is_finite()).fold(0.0, |largest: f64, value| largest.max(value.abs()))
     }
 }
 

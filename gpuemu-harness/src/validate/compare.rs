@@ -2,12 +2,11 @@
 
 use super::blocks::{BLOCK, Blocks};
 use super::grid::Grid;
-use super::scan::{Allowed, Sums, scan};
+use super::scan::{Allowed, Lane, Sums, scan};
 use super::statistics::{Gathered, Histogram};
 use super::verdict::{Check, Failure, Mismatch, Statistics};
 use crate::tensor::{Array, Bool, Element, F8E4M3, F8E5M2, Layout, Tensor, Values};
 use gpuemu_contract::{DType, Tolerance};
-use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use std::borrow::Cow;
 
@@ -214,7 +213,7 @@ pub fn compare(got: &Tensor, expected: &Array, bound: Bound<'_>, rules: &Rules<'
     }
     let mut pass = Pass {
         judge: Judge { grid: Grid::of(got.dtype()), dtype: got.dtype(), bound, rules: *rules },
-        gathered: Gathered::new(),
+        gathered: Gathered::new(expected.len()),
         number: 0,
         first: None,
         non_finite: None,
@@ -247,12 +246,12 @@ pub fn wrong_elements(got: &Tensor, expected: &Array, bound: Bound<'_>, rules: &
 
 /// Something that is shown an answer block by block.
 trait Visitor {
-    fn floats<G: Copy + Into<f64>>(&mut self, got: &[G], expected: &[f64]);
+    fn floats<G: Lane>(&mut self, got: &[G], expected: &[f64]);
     fn integers(&mut self, got: &[i64], expected: &[i64]);
 }
 
 fn visit(got: &Tensor, expected: &Array, visitor: &mut impl Visitor) {
-    fn float<T: Element, G: Copy + Default + Into<f64>>(
+    fn float<T: Element, G: Lane + Default>(
         got: &Tensor,
         expected: &[f64],
         visitor: &mut impl Visitor,
@@ -293,17 +292,8 @@ fn visit(got: &Tensor, expected: &Array, visitor: &mut impl Visitor) {
     match got.dtype() {
         DType::Float64 => float::<f64, f64>(got, &floats, visitor, |from, _| from),
         DType::Float32 => float::<f32, f32>(got, &floats, visitor, |from, _| from),
-        DType::Float16 => float::<f16, f32>(got, &floats, visitor, |from, to| {
-            let to = &mut to[..from.len()];
-            from.convert_to_f32_slice(to);
-            to
-        }),
-        DType::BFloat16 => float::<bf16, f32>(got, &floats, visitor, |from, to| {
-            for (to, from) in to.iter_mut().zip(from) {
-                *to = f32::from_bits(u32::from(from.to_bits()) << 16);
-            }
-            &to[..from.len()]
-        }),
+        DType::Float16 => float::<f16, f16>(got, &floats, visitor, |from, _| from),
+        DType::BFloat16 => float::<bf16, bf16>(got, &floats, visitor, |from, _| from),
         DType::Float8E4M3 => float::<F8E4M3, f32>(got, &floats, visitor, |from, to| {
             for (to, from) in to.iter_mut().zip(from) {
                 *to = E4M3[from.0 as usize];
@@ -458,7 +448,7 @@ impl Pass<'_> {
 }
 
 impl Visitor for Pass<'_> {
-    fn floats<G: Copy + Into<f64>>(&mut self, got: &[G], expected: &[f64]) {
+    fn floats<G: Lane>(&mut self, got: &[G], expected: &[f64]) {
         let allowed = match self.judge.bound {
             Bound::Formula { steps, relative, absolute } => Allowed::Formula { steps, relative, absolute },
             Bound::PerElement(each) => Allowed::Each(&each[self.number..self.number + got.len()]),
@@ -514,7 +504,7 @@ impl Marks<'_> {
 }
 
 impl Visitor for Marks<'_> {
-    fn floats<G: Copy + Into<f64>>(&mut self, got: &[G], expected: &[f64]) {
+    fn floats<G: Lane>(&mut self, got: &[G], expected: &[f64]) {
         for (&got, &expected) in got.iter().zip(expected) {
             self.mark(self.judge.float(self.wrong.len(), got.into(), expected));
         }

@@ -1,7 +1,12 @@
 //! The fast pass over one block: errors, sums and maxima of finite elements in plain loops that become vector code.
 //!
+//! `avx2` says the same in the instructions of most processors; this is the portable form, which a test holds it to.
+//!
 //! A block in which anything is unusual (not finite, outside its bound, many steps away) is handed back, and
 //! `compare` judges it element by element.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 
 use super::blocks::BLOCK;
 use super::grid::{EXPONENT, Grid};
@@ -52,36 +57,20 @@ pub(super) fn bucket(error: f64) -> u32 {
     (error as f32).to_bits() >> 21
 }
 
-/// Errors of one block. `None` where an element needs a closer look; `buckets` then holds nothing of use.
-pub(super) fn scan<G: Copy + Into<f64>>(
-    got: &[G],
-    expected: &[f64],
-    allowed: Allowed<'_>,
-    grid: &Grid,
-    buckets: &mut [u32; BLOCK],
-) -> Option<Sums> {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-        // SAFETY: the processor has what `scan_avx2` asks for.
-        return unsafe { scan_avx2(got, expected, allowed, grid, buckets) };
-    }
-    dispatch(got, expected, allowed, grid, buckets)
-}
-
+/// A number that an answer is handed over in: float32 or float64.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn scan_avx2<G: Copy + Into<f64>>(
-    got: &[G],
-    expected: &[f64],
-    allowed: Allowed<'_>,
-    grid: &Grid,
-    buckets: &mut [u32; BLOCK],
-) -> Option<Sums> {
-    dispatch(got, expected, allowed, grid, buckets)
-}
+pub(super) trait Lane: avx2::Lane {}
+#[cfg(target_arch = "x86_64")]
+impl<G: avx2::Lane> Lane for G {}
+/// A number that an answer is handed over in: float32 or float64.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) trait Lane: Copy + Into<f64> {}
+#[cfg(not(target_arch = "x86_64"))]
+impl<G: Copy + Into<f64>> Lane for G {}
 
-#[inline(always)]
-fn dispatch<G: Copy + Into<f64>>(
+/// Errors of one block, and the bucket of each. `None` where an element needs a closer look; `buckets` then holds
+/// nothing of use.
+pub(super) fn scan<G: Lane>(
     got: &[G],
     expected: &[f64],
     allowed: Allowed<'_>,
@@ -93,17 +82,18 @@ fn dispatch<G: Copy + Into<f64>>(
         Allowed::Formula { steps, relative, absolute }
             if grid.fraction_bits < 52 && steps >= 0.5 && relative < 0.25 && absolute < 1e30 =>
         {
-            block::<G, false, true>(got, expected, &[], (steps, relative, absolute), grid, buckets)
+            let formula = (steps, relative, absolute);
+            dispatch::<G, false, true>(got, expected, &[], formula, grid, buckets)
         }
         Allowed::Formula { steps, relative, absolute } => {
-            block::<G, false, false>(got, expected, &[], (steps, relative, absolute), grid, buckets)
+            let formula = (steps, relative, absolute);
+            dispatch::<G, false, false>(got, expected, &[], formula, grid, buckets)
         }
-        Allowed::Each(each) => block::<G, true, false>(got, expected, each, (0.0, 0.0, 0.0), grid, buckets),
+        Allowed::Each(each) => dispatch::<G, true, false>(got, expected, each, (0.0, 0.0, 0.0), grid, buckets),
     }
 }
 
-#[inline(always)]
-fn block<G: Copy + Into<f64>, const EACH: bool, const ONE_DIVISION: bool>(
+fn dispatch<G: Lane, const EACH: bool, const ONE_DIVISION: bool>(
     got: &[G],
     expected: &[f64],
     each: &[f64],
@@ -111,7 +101,42 @@ fn block<G: Copy + Into<f64>, const EACH: bool, const ONE_DIVISION: bool>(
     grid: &Grid,
     buckets: &mut [u32; BLOCK],
 ) -> Option<Sums> {
-    assert!(got.len() == expected.len() && got.len() <= BLOCK && (!EACH || each.len() == got.len()));
+    let mut whole = 0;
+    let mut sums = Sums::default();
+    #[cfg(target_arch = "x86_64")]
+    if got.len() >= LANES && available() {
+        whole = got.len() / LANES * LANES;
+        let (got, expected, each) = (&got[..whole], &expected[..whole], if EACH { &each[..whole] } else { each });
+        // SAFETY: the processor has what the function asks for.
+        sums = unsafe { avx2::block::<G, EACH, ONE_DIVISION>(got, expected, each, formula, grid, buckets) }?;
+    }
+    let (got, expected, each) = (&got[whole..], &expected[whole..], if EACH { &each[whole..] } else { each });
+    sums.add(&block::<G, EACH, ONE_DIVISION>(got, expected, each, formula, grid, &mut buckets[whole..])?);
+    Some(sums)
+}
+
+/// Whether this processor has what the vector form is written in.
+#[cfg(target_arch = "x86_64")]
+fn available() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c")
+}
+
+/// The sums of a block in which nothing is unusual. An error that is not finite makes its sum so; a distance beyond
+/// half a binade is counted in another way.
+fn usual(sums: Sums, inside: bool, grid: &Grid) -> Option<Sums> {
+    let usual = inside && sums.abs.is_finite() && sums.ulp.is_finite() && sums.max_ulp < 0.5 / grid.epsilon;
+    usual.then_some(sums)
+}
+
+fn block<G: Copy + Into<f64>, const EACH: bool, const ONE_DIVISION: bool>(
+    got: &[G],
+    expected: &[f64],
+    each: &[f64],
+    formula: (f64, f64, f64),
+    grid: &Grid,
+    buckets: &mut [u32],
+) -> Option<Sums> {
+    assert!(got.len() == expected.len() && got.len() <= buckets.len() && (!EACH || each.len() == got.len()));
     let whole = got.len() / LANES * LANES;
     let mut lanes = Lanes::new(formula, grid);
     for at in (0..whole).step_by(LANES) {
@@ -245,11 +270,69 @@ impl Lanes {
             max_ulp: max(&self.max_ulp),
             of_bound: max(&self.of_bound),
         };
-        // An error that is not finite makes its sum so; a distance beyond half a binade is counted in another way.
-        let usual = self.inside == [1; LANES]
-            && sums.abs.is_finite()
-            && sums.ulp.is_finite()
-            && sums.max_ulp < 0.5 / grid.epsilon;
-        usual.then_some(sums)
+        usual(sums, self.inside == [1; LANES], grid)
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use gpuemu_contract::DType;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn vector_and_portable_form_agree(
+            values in prop::collection::vec((any::<f32>(), -3.0f64..3.0, 0u8..40), 1..20),
+            dtype in prop::sample::select(vec![DType::Float64, DType::Float32, DType::Float16]),
+            choice in 0usize..3,
+        ) {
+            prop_assume!(available());
+            let grid = Grid::of(dtype);
+            let mut got = Vec::new();
+            let mut expected = Vec::new();
+            for (value, error, kind) in values.iter().flat_map(|value| [*value; LANES]) {
+                // Mostly moderate values, now and then any float32, NaN included.
+                let value = if kind == 0 { f64::from(value) } else { f64::from(value % 4.0) };
+                let value = if kind > 0 && !value.is_finite() { 1.0 } else { value };
+                expected.push(value);
+                got.push(value + error * grid.step(value));
+            }
+            let each: Vec<f64> = expected.iter().map(|value| 4.0 * grid.step(*value)).collect();
+            let (mut a, mut b) = ([0; BLOCK], [0; BLOCK]);
+            let formula = (4.0, 1e-6, 1e-9);
+            // SAFETY: asked for above.
+            let (vector, portable) = unsafe {
+                match choice {
+                    0 => (
+                        avx2::block::<f64, true, false>(&got, &expected, &each, formula, &grid, &mut a),
+                        block::<f64, true, false>(&got, &expected, &each, formula, &grid, &mut b),
+                    ),
+                    1 => (
+                        avx2::block::<f64, false, false>(&got, &expected, &[], formula, &grid, &mut a),
+                        block::<f64, false, false>(&got, &expected, &[], formula, &grid, &mut b),
+                    ),
+                    _ => {
+                        prop_assume!(dtype != DType::Float64);
+                        (
+                            avx2::block::<f64, false, true>(&got, &expected, &[], formula, &grid, &mut a),
+                            block::<f64, false, true>(&got, &expected, &[], formula, &grid, &mut b),
+                        )
+                    }
+                }
+            };
+            let close = |a: f64, b: f64| (a - b).abs() <= 1e-12 * a.abs();
+            match (vector, portable) {
+                (Some(v), Some(p)) => {
+                    let pairs = [
+                        (v.abs, p.abs), (v.rel, p.rel), (v.ulp, p.ulp), (v.max_abs, p.max_abs),
+                        (v.max_rel, p.max_rel), (v.max_ulp, p.max_ulp), (v.of_bound, p.of_bound),
+                    ];
+                    prop_assert!(pairs.iter().all(|&(v, p)| close(v, p)), "{v:?} {p:?}");
+                    prop_assert_eq!(a, b);
+                }
+                (v, p) => prop_assert_eq!(v, p),
+            }
+        }
     }
 }
