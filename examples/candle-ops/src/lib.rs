@@ -93,7 +93,8 @@ mod tests {
     #[test]
     fn the_view_has_the_elements_and_strides_of_the_layout() {
         // shape, strides, offset -> elements of the memory 0, 1, 2, ...
-        let table: &[(&[usize], &[isize], usize, &[f32])] = &[
+        type Row = (&'static [usize], &'static [isize], usize, &'static [f32]);
+        let table: &[Row] = &[
             (&[], &[], 2, &[2.]),
             (&[2, 3], &[3, 1], 3, &[3., 4., 5., 6., 7., 8.]),
             (&[2, 3], &[1, 2], 0, &[0., 2., 4., 1., 3., 5.]),

@@ -87,3 +87,24 @@ fn by_hand() -> Result<()> {
     }
     Ok(())
 }
+
+/// Rows of no element: a panic, where `softmax` returns an error.
+#[test]
+fn empty_rows_panic() -> Result<()> {
+    let (x, one) = (Tensor::zeros((2, 0), DType::F32, &Device::Cpu)?, Tensor::ones(0, DType::F32, &Device::Cpu)?);
+    assert!(ops::softmax(&x, 1).is_err());
+    let panics = |operator: &dyn Fn() -> Result<Tensor>| {
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(operator)).is_err()
+    };
+    // Their messages and backtraces say nothing about this test.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let panicked = [
+        panics(&|| ops::softmax_last_dim(&x)),
+        panics(&|| ops::layer_norm(&x, &one, &one, 1e-5)),
+        panics(&|| ops::rms_norm(&x, &one, 1e-5)),
+    ];
+    std::panic::set_hook(hook);
+    assert_eq!(panicked, [true; 3], "softmax_last_dim, layer_norm, rms_norm");
+    Ok(())
+}
