@@ -20,7 +20,7 @@ pub mod tensor;
 pub mod validate;
 
 pub use error::{Error, Result};
-pub use gpuemu_contract::{DType, ParamValue};
+pub use gpuemu_contract::{DType, ParamValue, Strategy, TestName};
 pub use gpuemu_macros::{main, op, tests};
 pub use half::{bf16, f16};
 pub use origin::Origin;

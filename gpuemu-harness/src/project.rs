@@ -38,6 +38,8 @@ pub struct ProjectSuite {
     worst: Mutex<Vec<(String, f64)>>,
     /// What baselines say of tests that passed.
     notes: Mutex<Vec<String>>,
+    /// Why results of passing tests could not be written; failing ones say so in their reports.
+    unwritten: Mutex<Vec<String>>,
 }
 
 impl ProjectSuite {
@@ -47,8 +49,9 @@ impl ProjectSuite {
             None => None,
             Some(text) => Some(read_case(session.contract().root(), text)?),
         };
-        let results = results::folder(session.contract().root());
-        Ok(ProjectSuite { session, results, case, worst: Mutex::default(), notes: Mutex::default() })
+        let results = results::folder(session.contract().root(), &session.contract().project.name);
+        let (worst, notes, unwritten) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Ok(ProjectSuite { session, results, case, worst, notes, unwritten })
     }
 
     fn open(origin: Origin) -> Result<ProjectSuite> {
@@ -69,7 +72,8 @@ impl ProjectSuite {
                 let dtype = *contract.op(op)?.dtypes.iter().find(|known| known.name() == dtype)?;
                 Some(Entry::Accuracy(op.to_owned(), dtype))
             }
-            (op, "regressions", None, None) => contract.op(op).map(|op| Entry::Regressions(op.name.clone())),
+            (op, "regressions", None, None) => Some(Entry::Regressions(op.to_owned()))
+                .filter(|_| contract.op(op).is_some() || regressions::list(contract.root(), op).is_err()),
             (op, "regressions", Some(id), None) => {
                 let path = Path::new(regressions::FOLDER).join(op).join(format!("{id}.toml"));
                 contract.root().join(&path).is_file().then_some(Entry::Regression(path))
@@ -85,6 +89,28 @@ impl ProjectSuite {
             Entry::Regressions(_) | Entry::Regression(_) => None,
         };
         TestEntry { name, cannot_run, regression: matches!(entry, Entry::Regression(_) | Entry::Regressions(_)) }
+    }
+
+    /// Saved failures, those of ops that are gone too: a file that no test reads would be lost without a word. What
+    /// cannot be listed is a test that fails with the reason.
+    fn regressions(&self) -> Vec<TestEntry> {
+        let root = self.session.contract().root();
+        let mut entries = Vec::new();
+        let unlisted = |op: &str| self.listed(format!("{op}::regressions"), &Entry::Regressions(op.to_owned()));
+        let Ok(ops) = regressions::ops(root) else {
+            return self.session.contract().ops.iter().map(|op| unlisted(&op.name)).collect();
+        };
+        for op in ops {
+            let Ok(paths) = regressions::list(root, &op) else {
+                entries.push(unlisted(&op));
+                continue;
+            };
+            for path in paths {
+                let id = path.file_stem().unwrap_or_default().to_string_lossy();
+                entries.push(self.listed(format!("{op}::regressions::{id}"), &Entry::Regression(path.clone())));
+            }
+        }
+        entries
     }
 
     fn kernels(&self) -> Vec<TestEntry> {
@@ -117,10 +143,12 @@ impl ProjectSuite {
             properties.push((format!("{output}.worst_of_bound"), format!("{:.4}", statistics.worst_of_bound)));
         }
         let mut failure = finished.failure;
-        if let Err(error) = results::write(&self.results, name, &finished.lines)
-            && let Some(report) = &mut failure
-        {
-            report.notes.push(format!("results not written: {error}"));
+        if let Err(error) = results::write(&self.results, name, &finished.lines) {
+            let note = format!("results not written: {error}");
+            match &mut failure {
+                Some(report) => report.notes.push(note),
+                None => self.unwritten.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(note),
+            }
         }
         match &failure {
             None => self.worst.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((name.to_owned(), worst)),
@@ -242,13 +270,8 @@ impl Suite for ProjectSuite {
         let contract = self.session.contract();
         let mut tests: Vec<TestEntry> =
             contract.tests().into_iter().map(|test| self.listed(test.to_string(), &Entry::Test(test))).collect();
+        tests.extend(self.regressions());
         for op in &contract.ops {
-            // A folder that cannot be read fails when its op's regressions run; listing goes on.
-            for path in regressions::list(contract.root(), &op.name).unwrap_or_default() {
-                let id = path.file_stem().unwrap_or_default().to_string_lossy();
-                let name = format!("{}::regressions::{id}", op.name);
-                tests.push(self.listed(name, &Entry::Regression(path.clone())));
-            }
             if contract.policies.accuracy {
                 for dtype in &op.dtypes {
                     let name = format!("accuracy::{}::{dtype}", op.name);
@@ -274,7 +297,9 @@ impl Suite for ProjectSuite {
     }
 
     fn test_of_case(&self, spec: &str) -> Result<String> {
-        Ok(read_case(self.session.contract().root(), spec)?.test.to_string())
+        let test = read_case(self.session.contract().root(), spec)?.test;
+        self.session.op(&test.op)?;
+        Ok(test.to_string())
     }
 
     fn threads(&self) -> Option<NonZeroUsize> {
@@ -297,12 +322,20 @@ impl Suite for ProjectSuite {
             lines.push(format!(
                 "largest error of a passing test: {:.0}% of what is allowed, in {name}; figures of every case in {}",
                 share * 100.0,
-                self.results.join("results").display()
+                self.results.display()
             ));
         }
         let mut notes = self.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
         notes.sort();
         lines.append(&mut notes);
+        let unwritten = self.unwritten.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(first) = unwritten.first() {
+            let more = match unwritten.len() {
+                1 => String::new(),
+                count => format!(" (and so for {} more tests)", count - 1),
+            };
+            lines.push(format!("warning: {first}{more}"));
+        }
         Ok(lines)
     }
 }

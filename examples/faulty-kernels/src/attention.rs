@@ -35,8 +35,11 @@ fn attend<T: Float>(q: &View<T>, k: &View<T>, v: &View<T>, out: &mut ViewMut<T>,
                 let max = scores.iter().copied().fold(f32::NEG_INFINITY, nan_max);
                 let sum: f32 = scores.iter().map(|s| (s - max).exp()).sum();
                 for d in 0..depth {
-                    let value: f32 =
-                        scores.iter().enumerate().map(|(j, s)| (s - max).exp() / sum * v[[b, from, j, d]].to_f32()).sum();
+                    let value: f32 = scores
+                        .iter()
+                        .enumerate()
+                        .map(|(j, s)| (s - max).exp() / sum * v[[b, from, j, d]].to_f32())
+                        .sum();
                     out[[b, h, i, d]] = T::from_f32(value);
                 }
             }

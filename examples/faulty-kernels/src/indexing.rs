@@ -45,7 +45,23 @@ pub fn embedding_table<T: Float>(table: View<T>, ids: View<i64>, mut out: ViewMu
     }
 }
 
-/// Kind: backward, gradient (shapes of higher rank). The size of a group is taken from the last axis alone.
+/// Kind: backward, gradient. The gradient of a bias is summed over chunks of rows; the last chunk is moved back to be
+/// full, so that rows before it count twice.
+#[op("bias_gradient")]
+pub fn bias_gradient<T: Float>(x: View<T>, mut out: ViewMut<T>) {
+    const CHUNK: usize = 16;
+    let (height, width) = (x.size(0), x.size(1));
+    for c in 0..width {
+        let mut sum = 0.0f32;
+        for start in (0..height).step_by(CHUNK) {
+            let from = start.min(height.saturating_sub(CHUNK)); // FAULT: rows below `start` are in the sum already
+            sum += (from..(from + CHUNK).min(height)).map(|r| x[[r, c]].to_f32()).sum::<f32>();
+        }
+        out[[c]] = T::from_f32(sum);
+    }
+}
+
+/// Kind: normalisation of grouped axes (shapes of higher rank). The size of a group is taken from the last axis alone.
 #[op("group_norm_size")]
 pub fn group_norm_size<T: Float>(x: View<T>, mut out: ViewMut<T>, groups: i64, eps: f64) {
     let (batches, channels, length) = (x.size(0), x.size(1), x.size(2));

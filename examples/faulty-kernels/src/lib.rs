@@ -1,5 +1,6 @@
 //! Kernels with one fault each. Every function is a right kernel but for the line marked `FAULT`; its comment names the
-//! kind of bug report it stands for. `cargo test` here fails in every op, and shows what gpuemu says about each.
+//! kind of bug report it stands for. `cargo test --test gpuemu` fails in every op, and shows what gpuemu says about each;
+//! `cargo test` checks that each is caught.
 
 pub mod accumulation;
 pub mod attention;

@@ -4,7 +4,6 @@ use crate::calibrate::Envelopes;
 use crate::case::{Generate, Request, spec::Spec};
 use crate::environment::{Environment, Profile, test_target};
 use crate::error::{Error, Result};
-use crate::mirror::script::Script;
 use crate::mirror::worker::Workers;
 use crate::mirror::{self, Mirror};
 use crate::process;
@@ -33,6 +32,7 @@ pub struct Session {
     mirrors: Mutex<HashMap<String, Slot<dyn Mirror>>>,
     subjects: Mutex<HashMap<String, Slot<dyn Subject>>>,
     started: Instant,
+    keeps_regressions: bool,
 }
 
 /// Cases the quick profile runs of a test, at most.
@@ -74,7 +74,20 @@ impl Session {
             mirrors: Mutex::default(),
             subjects: Mutex::default(),
             started: Instant::now(),
+            keeps_regressions: true,
         })
+    }
+
+    /// Whether failing cases are saved as regressions beside the contract; they are, unless this says otherwise.
+    #[must_use]
+    pub fn keep_regressions(mut self, keep: bool) -> Session {
+        self.keeps_regressions = keep;
+        self
+    }
+
+    /// Whether failing cases are saved as regressions.
+    pub fn keeps_regressions(&self) -> bool {
+        self.keeps_regressions
     }
 
     /// Reads the contract that `GPUEMU_CONFIG` names, or the nearest one from `start` upwards.
@@ -173,9 +186,7 @@ impl Session {
             return Ok(Arc::new(function));
         }
         if let Some(script) = &op.op_script {
-            let script = Script::new(script, self.workers.root(), self.workers.python().clone());
-            let inout = op.schema.inputs.iter().filter(|input| input.inout).map(|input| input.name.clone());
-            return Ok(Arc::new(ScriptSubject::new(script, inout.collect())));
+            return Ok(Arc::new(ScriptSubject::of(op, script, &self.workers)));
         }
         Err(Error::Config(format!(
             "nothing computes op `{0}` ({1}:{2}): bind a function with #[gpuemu_harness::op(\"{0}\")] in this test \

@@ -3,12 +3,13 @@
 use super::check::{self, Checked};
 use super::oracle::Oracle;
 use super::session::Session;
+use crate::case::kind::LayoutKind;
 use crate::case::shrink::{self, Budget};
 use crate::case::spec::Spec;
 use crate::case::strategy::Planner;
 use crate::case::{Case, build};
 use crate::error::{Error, Result};
-use crate::report::failure::{FailingCase, Report};
+use crate::report::failure::{FailingCase, Larger, Report};
 use crate::report::regressions::{self, Regression};
 use crate::report::results::{self, Line, OutputLine};
 use crate::subject::Subject;
@@ -16,6 +17,7 @@ use crate::validate::health::Health;
 use crate::validate::statistics::Total;
 use crate::validate::verdict::{Check, Failure};
 use gpuemu_contract::{Op, Reference, Strategy, TestName};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// What became of a test.
@@ -34,6 +36,17 @@ pub struct Finished {
 /// Runs of the subject that shrinking may take, and the time.
 const SHRINK: Budget = Budget { runs: 600, time: Duration::from_secs(20) };
 
+/// What a failure that only a layout shows is about.
+const IN_ROWS: &str =
+    "the same values pass when every input is contiguous: a stride or an offset is ignored or mixed up";
+
+/// Lines of diagnosis that a report shows, those of a larger case included.
+const DIAGNOSIS: usize = 4;
+/// Fewer elements than this can look like anything: a larger failing case tells more.
+const TELLING: u64 = 16;
+/// Cases after the first failing one that are looked at for a larger one.
+const AHEAD: u32 = 6;
+
 /// Runs a test of the contract: the case that `only` names, or all.
 pub fn run(session: &Session, test: &TestName, only: Option<&Spec>) -> Finished {
     let mut finished = Finished::default();
@@ -47,7 +60,7 @@ pub fn run(session: &Session, test: &TestName, only: Option<&Spec>) -> Finished 
 pub fn rerun(session: &Session, name: &str, saved: &Regression) -> Finished {
     let mut finished = Finished::default();
     let outcome = (|| {
-        let op = session.op(&saved.op)?;
+        let op = session.op(&saved.op).map_err(|error| outdated(saved, error))?;
         let trial = Trial::new(session, op, &saved.spec.test)?;
         let case = saved_case(&trial, saved)?;
         let checked = trial.judge(&case, None, &mut finished)?;
@@ -59,6 +72,7 @@ pub fn rerun(session: &Session, name: &str, saved: &Regression) -> Finished {
                     output: trial.output(&case, &failure),
                     spec: saved.spec.clone(),
                     shrunk_from: None,
+                    larger: None,
                     number: None,
                     replay: session.replay(&saved.spec),
                     saved: None,
@@ -75,8 +89,22 @@ pub fn rerun(session: &Session, name: &str, saved: &Regression) -> Finished {
     finished
 }
 
+/// The error of a saved case that the contract has outgrown, with the way out.
+fn outdated(saved: &Regression, error: Error) -> Error {
+    let told = |message: String| {
+        format!("{}: {message}; delete the file if what it tests is gone for good", saved.path.display())
+    };
+    match error {
+        Error::OpNotFound(message) => Error::OpNotFound(told(message)),
+        Error::InvalidRequest(message) => Error::InvalidRequest(told(message)),
+        Error::Config(message) => Error::Config(told(message)),
+        other => other,
+    }
+}
+
 fn saved_case(trial: &Trial<'_>, saved: &Regression) -> Result<Case> {
-    let mut case = build::build(trial.oracle.op(), &saved.spec, trial.oracle.generator())?;
+    let mut case = build::build(trial.oracle.op(), &saved.spec, trial.oracle.generator())
+        .map_err(|error| outdated(saved, error))?;
     for (name, tensor) in &saved.inputs {
         let Some((_, input)) = case.inputs.iter_mut().find(|(input, _)| input == name) else {
             return Err(Error::Config(format!("{}: op `{}` has no input {name}", saved.path.display(), saved.op)));
@@ -195,8 +223,9 @@ impl<'s> Trial<'s> {
     }
 
     /// Shrinks a failing case, saves it and reports it.
-    fn fail(&self, found: Case, failure: Failure, number: Option<(u32, u32)>, save: bool) -> Result<Report> {
+    fn fail(&self, planner: &Planner<'_>, found: Case, failure: Failure, (index, cases): (u32, u32)) -> Result<Report> {
         let op = self.oracle.op();
+        let number = Some((index, cases));
         let mut notes = self.oracle.notes();
         // A failure that does not come back is not the input's: it must not be shrunk to nonsense.
         let again = check::check(&self.oracle, &*self.subject, &found, None)?;
@@ -208,7 +237,7 @@ impl<'s> Trial<'s> {
                  timing, or on memory that nothing wrote"
                     .to_owned(),
             );
-            return Ok(self.report(found, None, failure, number, None, notes));
+            return Ok(self.report(found, (None, None), failure, number, None, notes));
         };
         let mut runs = 0u32;
         let mut still_fails = |spec: &Spec| {
@@ -218,55 +247,114 @@ impl<'s> Trial<'s> {
             checked.is_ok_and(|checked| checked.failure.is_some_and(|other| alike(&other, &again)))
         };
         let small = shrink::shrink(op, found.spec.clone(), SHRINK, &mut still_fails);
+        let mut larger = None;
         let (spec, mut smallest) = if small == found.spec {
             (None, again)
         } else {
             let case = build::build(op, &small, self.oracle.generator())?;
             match check::check(&self.oracle, &*self.subject, &case, None)?.failure {
-                Some(mut failure) => {
-                    // What the larger case looked like often says more than one element can.
-                    for line in again.diagnosis {
-                        if !failure.diagnosis.contains(&line) {
-                            failure.diagnosis.push(format!("{line} (in the case it was shrunk from)"));
-                        }
-                    }
-                    if failure.picture.is_empty() {
-                        failure.picture = again.picture;
-                    }
+                Some(failure) => {
+                    larger = Some((found.spec.clone(), again));
                     (Some(small), failure)
                 }
                 None => (None, again),
             }
         };
-        smallest.diagnosis.truncate(4);
+        if elements(&smallest).is_some_and(|elements| elements < TELLING) {
+            let known = larger.as_ref().and_then(|(_, failure)| elements(failure)).unwrap_or(0);
+            if known < TELLING
+                && let Some(other) = self.look_ahead(planner, index..cases.min(index + AHEAD), known, &smallest)?
+            {
+                larger = Some(other);
+            }
+        }
+        if self.passes_in_rows(spec.as_ref().unwrap_or(&found.spec)) {
+            smallest.diagnosis.insert(0, IN_ROWS.to_owned());
+        }
+        let larger = larger.and_then(|(spec, failure)| shown_larger(spec, failure, &mut smallest));
+        smallest.diagnosis.truncate(DIAGNOSIS);
         let shrunk_from = spec.as_ref().map(|_| (found.spec.clone(), runs));
         let case = match &spec {
             Some(spec) => build::build(op, spec, self.oracle.generator())?,
             None => found,
         };
-        let mut saved = None;
-        if save {
-            let generated: Vec<_> = case
-                .inputs
-                .iter()
-                .filter(|(name, _)| op.schema.input(name).is_some_and(|input| input.generate.is_some()))
-                .cloned()
-                .collect();
-            let root = self.session.contract().root();
-            match regressions::save(root, &case.spec, smallest.check.name(), &smallest.message, &generated) {
-                Ok(path) => saved = Some(path),
-                Err(error) => notes.push(format!("not saved: {error}")),
-            }
-        }
-        let mut report = self.report(case, shrunk_from, smallest, number, saved, notes);
+        let saved = self.save(&case, &smallest, &mut notes);
+        let mut report = self.report(case, (shrunk_from, larger), smallest, number, saved, notes);
         report.notes.dedup();
         Ok(report)
+    }
+
+    /// Whether a case with other layouts passes when the same values lie in memory row by row.
+    fn passes_in_rows(&self, spec: &Spec) -> bool {
+        let mut rows = spec.clone();
+        rows.inputs.iter_mut().for_each(|input| input.layout = LayoutKind::Row);
+        if rows.inputs == spec.inputs {
+            return false;
+        }
+        let Ok(case) = build::build(self.oracle.op(), &rows, self.oracle.generator()) else { return false };
+        check::check(&self.oracle, &*self.subject, &case, None).is_ok_and(|checked| checked.failure.is_none())
+    }
+
+    /// The first of the next cases that fails like `known` does and has more elements; the largest, if none has many.
+    fn look_ahead(
+        &self,
+        planner: &Planner<'_>,
+        cases: Range<u32>,
+        least: u64,
+        known: &Failure,
+    ) -> Result<Option<(Spec, Failure)>> {
+        let mut best: Option<(Spec, Failure)> = None;
+        let mut most = least;
+        for index in cases {
+            let spec = self.plan(planner, index)?;
+            let case = build::build(self.oracle.op(), &spec, self.oracle.generator())?;
+            let checked = check::check(&self.oracle, &*self.subject, &case, None)?;
+            let Some(failure) = checked.failure.filter(|failure| alike(failure, known)) else { continue };
+            let count = elements(&failure).unwrap_or(0);
+            if count > most {
+                most = count;
+                best = Some((spec, failure));
+                if count >= TELLING {
+                    break;
+                }
+            }
+        }
+        Ok(best)
+    }
+
+    /// Saves and reports a failing case as it was found.
+    fn unshrunk(&self, case: Case, failure: Failure, number: Option<(u32, u32)>) -> Report {
+        let mut notes = self.oracle.notes();
+        notes.push("not shrunk: this one case took longer than shrinking may".to_owned());
+        let saved = self.save(&case, &failure, &mut notes);
+        self.report(case, (None, None), failure, number, saved, notes)
+    }
+
+    fn save(&self, case: &Case, failure: &Failure, notes: &mut Vec<String>) -> Option<std::path::PathBuf> {
+        if !self.session.keeps_regressions() {
+            return None;
+        }
+        let schema = &self.oracle.op().schema;
+        let generated: Vec<_> = case
+            .inputs
+            .iter()
+            .filter(|(name, _)| schema.input(name).is_some_and(|input| input.generate.is_some()))
+            .cloned()
+            .collect();
+        let root = self.session.contract().root();
+        match regressions::save(root, &case.spec, failure.check.name(), &failure.message, &generated) {
+            Ok(path) => Some(path),
+            Err(error) => {
+                notes.push(format!("not saved: {error}"));
+                None
+            }
+        }
     }
 
     fn report(
         &self,
         case: Case,
-        shrunk_from: Option<(Spec, u32)>,
+        (shrunk_from, larger): (Option<(Spec, u32)>, Option<Larger>),
         failure: Failure,
         number: Option<(u32, u32)>,
         saved: Option<std::path::PathBuf>,
@@ -280,6 +368,7 @@ impl<'s> Trial<'s> {
                 replay: self.session.replay(&case.spec),
                 spec: case.spec,
                 shrunk_from,
+                larger,
                 number,
                 saved,
             }),
@@ -287,6 +376,23 @@ impl<'s> Trial<'s> {
             notes,
         }
     }
+}
+
+/// Elements of the output a failure is about, where it was compared.
+fn elements(failure: &Failure) -> Option<u64> {
+    failure.statistics.as_ref().map(|statistics| statistics.count)
+}
+
+/// What a report shows of a larger case: what the smallest case, too small to tell much, does not say itself.
+fn shown_larger(spec: Spec, failure: Failure, smallest: &mut Failure) -> Option<Larger> {
+    let mut diagnosis = failure.diagnosis;
+    diagnosis.retain(|line| !smallest.diagnosis.contains(line));
+    // The smallest case's own first line stays, whatever it is.
+    let few = elements(smallest).is_some_and(|elements| elements < TELLING);
+    smallest.diagnosis.truncate(if few && !diagnosis.is_empty() { 1 } else { DIAGNOSIS });
+    diagnosis.truncate(DIAGNOSIS - smallest.diagnosis.len());
+    let picture = if smallest.picture.is_empty() { failure.picture } else { Vec::new() };
+    (!diagnosis.is_empty() || !picture.is_empty()).then_some(Larger { spec, diagnosis, picture })
 }
 
 /// Whether two failures are the same fault seen twice: shrinking must not slip from one to another.
@@ -309,7 +415,7 @@ fn run_cases(session: &Session, test: &TestName, only: Option<&Spec>, finished: 
         };
         let checked = trial.judge(&case, None, finished)?;
         if let Some(failure) = checked.failure {
-            finished.failure = Some(trial.report(case, None, failure, None, None, trial.oracle.notes()));
+            finished.failure = Some(trial.report(case, (None, None), failure, None, None, trial.oracle.notes()));
         }
         return Ok(());
     }
@@ -322,12 +428,19 @@ fn run_cases(session: &Session, test: &TestName, only: Option<&Spec>, finished: 
         }
         let spec = trial.plan(&planner, index)?;
         let case = build::build(op, &spec, trial.oracle.generator())?;
+        let started = Instant::now();
         let checked = trial.judge(&case, Some(&mut health), finished)?;
+        let took = started.elapsed();
         if index == 0 && !matches!(op.reference, Reference::Builtin(_)) {
             trial.repeat_reference(&case, &mut health)?;
         }
         if let Some(failure) = checked.failure {
-            finished.failure = Some(trial.fail(case, failure, Some((index + 1, cases)), true)?);
+            let number = Some((index + 1, cases));
+            finished.failure = Some(match took < SHRINK.time {
+                true => trial.fail(&planner, case, failure, (index + 1, cases))?,
+                // Most likely a time-out: as many more of them as shrinking takes would look like a hang.
+                false => trial.unshrunk(case, failure, number),
+            });
             return Ok(());
         }
     }

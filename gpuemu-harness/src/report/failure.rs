@@ -27,6 +27,8 @@ pub struct FailingCase {
     pub spec: Spec,
     /// The case it was shrunk from, and in how many runs of the subject.
     pub shrunk_from: Option<(Spec, u32)>,
+    /// What the same fault looks like where there is more to see.
+    pub larger: Option<Larger>,
     /// Which case of how many it was.
     pub number: Option<(u32, u32)>,
     /// Name, dtype and shape of the output the failure is about.
@@ -35,6 +37,17 @@ pub struct FailingCase {
     pub replay: String,
     /// Where it was saved.
     pub saved: Option<PathBuf>,
+}
+
+/// A larger case that fails like the smallest one: the one it was shrunk from, or one of the next.
+#[derive(Clone, Debug)]
+pub struct Larger {
+    /// The case.
+    pub spec: Spec,
+    /// What the error looks like there, without what is said of the smallest case already.
+    pub diagnosis: Vec<String>,
+    /// Where it is there, if the smallest case is too small for a picture.
+    pub picture: Vec<String>,
 }
 
 /// Characters of one line of a report; longer lines are wrapped by words, specs are not touched.
@@ -79,8 +92,18 @@ impl Report {
         for (place, line) in self.failure.diagnosis.iter().enumerate() {
             row(&mut text, if place == 0 { "looks" } else { "" }, line, true);
         }
+        let larger = self.case.as_ref().and_then(|case| case.larger.as_ref());
+        if let Some(larger) = larger.filter(|larger| !larger.diagnosis.is_empty()) {
+            let label = if self.failure.diagnosis.is_empty() { "looks" } else { "" };
+            row(&mut text, label, &format!("in a larger case ({}):", brief(&larger.spec)), true);
+            larger.diagnosis.iter().for_each(|line| row(&mut text, "", &format!("- {line}"), true));
+        }
         for (place, line) in self.failure.picture.iter().enumerate() {
             row(&mut text, if place == 0 { "where" } else { "" }, line, false);
+        }
+        if let Some(larger) = larger.filter(|larger| !larger.picture.is_empty()) {
+            row(&mut text, "where", &format!("in a larger case ({}):", brief(&larger.spec)), true);
+            larger.picture.iter().for_each(|line| row(&mut text, "", line, false));
         }
         if let Some(saved) = self.case.as_ref().and_then(|case| case.saved.as_ref()) {
             row(&mut text, "saved", &format!("{} (commit it: it runs first from now on)", saved.display()), false);

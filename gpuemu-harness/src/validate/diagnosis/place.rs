@@ -7,14 +7,28 @@ pub(super) fn sentences(facts: &Facts<'_>) -> Vec<String> {
     if facts.numbers.len() == facts.got.len() {
         return Vec::new();
     }
-    let mut sentences: Vec<String> = (0..facts.shape.len()).rev().filter_map(|axis| along(facts, axis)).collect();
+    let mut sentences: Vec<String> = wrapped(facts).into_iter().collect();
+    sentences.extend((0..facts.shape.len()).rev().filter_map(|axis| along(facts, axis)));
     if sentences.is_empty() {
-        sentences.extend(diagonal(facts));
+        sentences.extend(border(facts).or_else(|| diagonal(facts)));
     }
     sentences.extend(magnitude(facts));
     sentences.extend(sign(facts));
     sentences.truncate(3);
     sentences
+}
+
+/// All that lies past a power of two in row-major order, from 2^15 on, where a tile is no likelier reason than an index
+/// of too few bits.
+fn wrapped(facts: &Facts<'_>) -> Option<String> {
+    let first = facts.numbers[0];
+    let right = facts.wrong[first..].iter().filter(|wrong| !**wrong).count();
+    // One value in ten may be right by chance.
+    if first < 1 << 15 || !first.is_power_of_two() || right * 10 > facts.wrong.len() - first {
+        return None;
+    }
+    let bits = first.trailing_zeros();
+    Some(format!("only from element 2^{bits} = {first} on in row-major order: an index of {bits} bits wraps there"))
 }
 
 /// Which indices along one axis have wrong elements.
@@ -96,6 +110,23 @@ fn progression(marked: &[usize], size: usize) -> Option<usize> {
     let regular = marked.windows(2).all(|pair| pair[1] - pair[0] == step);
     let whole = marked[0] < step && marked[marked.len() - 1] + step >= size;
     (step >= 2 && regular && whole && marked.len() >= 3).then_some(step)
+}
+
+/// Only at the ends of the last two axes, at all four of them.
+fn border(facts: &Facts<'_>) -> Option<String> {
+    let rank = facts.shape.len();
+    if rank < 2 || facts.shape[rank - 1] < 3 || facts.shape[rank - 2] < 3 {
+        return None;
+    }
+    let axes = [rank - 2, rank - 1];
+    let at = |number: usize, axis: usize, end: usize| facts.index(number, axis) == end;
+    let ends = axes.map(|axis| [0, facts.shape[axis] - 1]);
+    let outside = |number: usize| (0..2).any(|i| ends[i].iter().any(|&end| at(number, axes[i], end)));
+    let all_sides = (0..2).all(|i| ends[i].iter().all(|&end| facts.numbers.iter().any(|&n| at(n, axes[i], end))));
+    // Corners alone touch all sides.
+    let more = facts.numbers.len() > 4;
+    (more && all_sides && facts.numbers.iter().all(|&number| outside(number)))
+        .then(|| format!("only on the border of {} and {}", facts.name(axes[0]), facts.name(axes[1])))
 }
 
 /// Above, below or on the diagonal of the last two axes.

@@ -302,3 +302,53 @@ fn explain_adds_the_picture() {
     assert_eq!(failure.diagnosis[1], "only in the last partial tile along H (from 8 of 10, tile 4)");
     assert_eq!(failure.picture[1..], ["....|....|#.", "....|....|.#"]);
 }
+
+#[test]
+fn an_index_of_16_bits() {
+    let wraps = |bits: u32| move |expected: &[f64], number: usize| expected[number % (1 << bits)];
+    let wanted = "only from element 2^16 = 65536 on in row-major order: an index of 16 bits wraps there";
+    says(&setting(&[257, 256]).each(wraps(16)), wanted);
+    says(&setting(&[200, 331]).each(wraps(16)), wanted);
+    silent(&setting(&[2, 256]).each(wraps(8)), "row-major");
+}
+
+#[test]
+fn an_input_too_often_or_not_at_all() {
+    let bias = [0.5, -0.25, 2.0, 1.0, -1.5, 0.75, 3.0, -2.0];
+    let with = |dtype| {
+        let mut setting = setting(&[2, 4]);
+        let values = Array::float(DType::Float32, &[2, 4], bias.to_vec());
+        setting.inputs = vec![("bias".into(), Tensor::from_array(&values, dtype))];
+        setting
+    };
+    let setting = with(DType::Float32);
+    says(&setting.each(|e, n| e[n] + bias[n]), "every element is off by input bias: it is in there once too often");
+    says(&setting.each(|e, n| e[n] - bias[n]), "every element is off by minus input bias: it is missing");
+    silent(&setting.each(|e, n| e[n] + bias[n] * (1.0 + n as f64)), "input bias");
+    silent(&setting.each(|e, n| e[n] + 0.5), "input bias");
+}
+
+#[test]
+fn integers_off_by_one() {
+    let mut setting = setting(&[8]);
+    setting.dtype = DType::Int32;
+    let expected = [3i64, -4, 5, -6, 7, -8, 9, 0];
+    let answer = |change: fn(i64) -> i64| {
+        let numbers = |values: Vec<i64>| Array::integer(DType::Int32, &[8], values);
+        let got = Tensor::from_array(&numbers(expected.iter().map(|&value| change(value)).collect()), DType::Int32);
+        setting.tensor(&numbers(expected.to_vec()), &got)
+    };
+    says(&answer(|value| value - value.signum()), "every wrong element is off by one, towards zero");
+    says(&answer(|value| value + value.signum()), "every wrong element is off by one, away from zero");
+    says(&answer(|value| value + 1 - 2 * (value & 1)), "every element is off by one");
+    silent(&answer(|value| value * 2), "off by one");
+}
+
+#[test]
+fn the_border() {
+    let border = |n: usize| n / 6 == 0 || n / 6 == 4 || n % 6 == 0 || n % 6 == 5;
+    let wrong = setting(&[5, 6]).each(|e, n| if border(n) { e[n] * 1.1 + 0.3 } else { e[n] });
+    says(&wrong, "only on the border of S and H");
+    silent(&setting(&[5, 6]).each(|e, n| if border(n) || n == 8 { e[n] + 0.3 } else { e[n] }), "border");
+    silent(&setting(&[5, 6]).each(|e, n| if n / 6 == 0 { e[n] + 0.3 } else { e[n] }), "border");
+}

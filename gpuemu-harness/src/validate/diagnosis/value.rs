@@ -8,14 +8,16 @@ use gpuemu_contract::DType;
 /// Sentences about the values of the wrong elements, the most telling first.
 pub(super) fn sentences(facts: &Facts<'_>) -> Vec<String> {
     // Where one of these explains every wrong element, the weaker ones behind it say nothing new.
-    let whole: [fn(&Facts<'_>) -> Option<String>; 13] = [
+    let whole: [fn(&Facts<'_>) -> Option<String>; 15] = [
         poison,
         not_finite,
         one_value,
         wrapped,
+        by_one,
         copied,
         factor,
         offset,
+        input_off,
         transposed,
         moved,
         reordered_rows,
@@ -88,6 +90,56 @@ fn wrapped(facts: &Facts<'_>) -> Option<String> {
             difference != 0.0 && difference % range == 0.0 && difference.abs() < 2f64.powi(53)
         });
         all.then(|| format!("{} is off by a multiple of 2^{bits}: wrapped to {bits} bits", facts.wrong_ones()))
+    })
+}
+
+/// Integers next to the right one.
+fn by_one(facts: &Facts<'_>) -> Option<String> {
+    if facts.dtype.is_float() || facts.dtype == DType::Bool || facts.numbers.len() < 2 {
+        return None;
+    }
+    let difference = |number: usize| facts.got[number] - facts.expected[number];
+    if !facts.numbers.iter().all(|&number| difference(number).abs() == 1.0) {
+        return None;
+    }
+    let signs = || facts.numbers.iter().map(|&number| difference(number) * facts.expected[number]);
+    let both = facts.numbers.iter().any(|&number| facts.expected[number] > 0.0)
+        && facts.numbers.iter().any(|&number| facts.expected[number] < 0.0);
+    let way = match both {
+        true if signs().all(|sign| sign < 0.0) => ", towards zero",
+        true if signs().all(|sign| sign > 0.0) => ", away from zero",
+        _ => "",
+    };
+    Some(format!("{} is off by one{way}", facts.wrong_ones()))
+}
+
+/// The difference is an input: a summand taken twice, or left out.
+fn input_off(facts: &Facts<'_>) -> Option<String> {
+    if facts.numbers.len() < 2 || !facts.varied(&facts.numbers) {
+        return None;
+    }
+    facts.scene.inputs.iter().find_map(|(name, input)| {
+        if input.shape() != facts.shape {
+            return None;
+        }
+        let input = input.to_array();
+        let first = input.at(facts.numbers[0]);
+        if !facts.numbers.iter().any(|&number| input.at(number) != first && input.at(number).is_finite()) {
+            return None;
+        }
+        let is = |sign: f64| {
+            facts.numbers.iter().all(|&number| {
+                let difference = facts.got[number] - facts.expected[number];
+                let value = sign * input.at(number);
+                // Both the answer and the sum that it should be are rounded.
+                let tolerance = 2.0 * facts.allowed[number];
+                (difference - value).abs() <= tolerance && value.abs() > 4.0 * tolerance
+            })
+        };
+        if is(1.0) {
+            return Some(format!("{} is off by input {name}: it is in there once too often", facts.wrong_ones()));
+        }
+        is(-1.0).then(|| format!("{} is off by minus input {name}: it is missing", facts.wrong_ones()))
     })
 }
 
