@@ -1,7 +1,7 @@
 //! Every environment variable that gpuemu reads, read once into one struct.
 //!
-//! An empty value counts as unset, as continuous-integration matrices leave them. `INSTA_*` variables belong to insta
-//! and are read there.
+//! An empty value counts as unset, as continuous-integration matrices leave them. The `INSTA_*` variables mean what they
+//! mean to insta, whose users review our snapshots.
 
 use crate::error::{Error, Result};
 use gpuemu_contract::Strategy;
@@ -50,6 +50,39 @@ pub struct Environment {
     pub nextest: bool,
     /// `CI`: nobody is watching the terminal.
     pub ci: bool,
+    /// `INSTA_*`: what becomes of a snapshot that differs.
+    pub snapshots: Snapshots,
+}
+
+/// What becomes of a snapshot that differs from the accepted one, in insta's words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshots {
+    /// `INSTA_UPDATE`, with `CI` (or `TF_BUILD`) where it is unset or `auto`.
+    pub update: SnapshotUpdate,
+    /// `INSTA_FORCE_PASS`: a difference is written down and does not fail.
+    pub force_pass: bool,
+    /// `INSTA_PENDING_DIR`: where snapshots to be reviewed go, instead of beside the accepted ones.
+    pub pending: Option<PathBuf>,
+    /// `INSTA_WORKSPACE_ROOT`: the folder whose layout `pending` repeats.
+    pub workspace: Option<PathBuf>,
+    /// `INSTA_SNAPSHOT_REFERENCES_FILE`: where the path of every snapshot in use is appended.
+    pub references: Option<PathBuf>,
+}
+
+/// What is written when a snapshot differs from the accepted one or has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SnapshotUpdate {
+    /// A `.snap.new` to be reviewed (`new`; `auto` outside of continuous integration).
+    #[default]
+    Pending,
+    /// The accepted file itself (`always` or `1`).
+    InPlace,
+    /// The accepted file itself where there is none yet, else a `.snap.new` (`unseen`).
+    Unseen,
+    /// The accepted file itself, when it matches too (`force`).
+    Force,
+    /// Nothing (`no`; `auto` in continuous integration).
+    Nothing,
 }
 
 /// Name of the test target that is running: the binary's file name without the hash that cargo appends.
@@ -85,9 +118,9 @@ pub enum Device {
 /// What to do with the envelope file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calibrate {
-    /// Fail when a new calibration differs from the file.
+    /// Fail when a fresh calibration is larger than the file says.
     Check,
-    /// Replace the file.
+    /// Put fresh calibrations of the selected tests' ops into the file.
     Write,
 }
 
@@ -133,6 +166,13 @@ impl Environment {
             shuffle_seed: reader.parsed("RUST_TEST_SHUFFLE_SEED", "a number", |text| text.parse().ok()),
             nextest: reader.flag("NEXTEST", "0"),
             ci: reader.flag("CI", "false"),
+            snapshots: Snapshots {
+                update: reader.snapshot_update(),
+                force_pass: reader.choice("INSTA_FORCE_PASS", &[("0", false), ("1", true)]).unwrap_or(false),
+                pending: reader.path("INSTA_PENDING_DIR"),
+                workspace: reader.path("INSTA_WORKSPACE_ROOT"),
+                references: reader.path("INSTA_SNAPSHOT_REFERENCES_FILE"),
+            },
         };
         match reader.errors.is_empty() {
             true => Ok(environment),
@@ -181,6 +221,24 @@ impl<L: Fn(&str) -> Option<OsString>> Reader<L> {
     /// Set, and to something other than `off`.
     fn flag(&self, name: &str, off: &str) -> bool {
         (self.lookup)(name).is_some_and(|value| !value.is_empty() && value != off)
+    }
+
+    fn snapshot_update(&mut self) -> SnapshotUpdate {
+        let unwatched = match (self.lookup)("CI").filter(|value| !value.is_empty()) {
+            Some(value) => value != "false" && value != "0",
+            None => self.flag("TF_BUILD", ""),
+        };
+        let auto = if unwatched { SnapshotUpdate::Nothing } else { SnapshotUpdate::Pending };
+        let choices = [
+            ("auto", auto),
+            ("always", SnapshotUpdate::InPlace),
+            ("1", SnapshotUpdate::InPlace),
+            ("new", SnapshotUpdate::Pending),
+            ("unseen", SnapshotUpdate::Unseen),
+            ("no", SnapshotUpdate::Nothing),
+            ("force", SnapshotUpdate::Force),
+        ];
+        self.choice("INSTA_UPDATE", &choices).unwrap_or(auto)
     }
 
     fn strategies(&mut self, name: &str) -> Option<Vec<Strategy>> {
@@ -257,6 +315,11 @@ mod tests {
             ("RUST_TEST_SHUFFLE_SEED", "5"),
             ("NEXTEST", "1"),
             ("CI", "true"),
+            ("INSTA_UPDATE", "unseen"),
+            ("INSTA_FORCE_PASS", "1"),
+            ("INSTA_PENDING_DIR", "pending"),
+            ("INSTA_WORKSPACE_ROOT", "root"),
+            ("INSTA_SNAPSHOT_REFERENCES_FILE", "used.txt"),
         ]);
         let expected = Environment {
             config: Some("other/gpuemu.toml".into()),
@@ -278,8 +341,35 @@ mod tests {
             shuffle_seed: Some(5),
             nextest: true,
             ci: true,
+            snapshots: Snapshots {
+                update: SnapshotUpdate::Unseen,
+                force_pass: true,
+                pending: Some("pending".into()),
+                workspace: Some("root".into()),
+                references: Some("used.txt".into()),
+            },
         };
         assert_eq!(environment.unwrap(), expected);
+    }
+
+    #[test]
+    fn snapshots_are_updated_as_insta_would() {
+        // insta 1.49: `snapshot_update_behavior` and `is_ci`.
+        let table: [(&[(&str, &str)], SnapshotUpdate); 10] = [
+            (&[], SnapshotUpdate::Pending),
+            (&[("CI", "true")], SnapshotUpdate::Nothing),
+            (&[("CI", "0")], SnapshotUpdate::Pending),
+            (&[("CI", "false"), ("TF_BUILD", "True")], SnapshotUpdate::Pending),
+            (&[("TF_BUILD", "True")], SnapshotUpdate::Nothing),
+            (&[("INSTA_UPDATE", "auto"), ("CI", "1")], SnapshotUpdate::Nothing),
+            (&[("INSTA_UPDATE", "new"), ("CI", "1")], SnapshotUpdate::Pending),
+            (&[("INSTA_UPDATE", "always"), ("CI", "1")], SnapshotUpdate::InPlace),
+            (&[("INSTA_UPDATE", "no")], SnapshotUpdate::Nothing),
+            (&[("INSTA_UPDATE", "force")], SnapshotUpdate::Force),
+        ];
+        for (variables, update) in table {
+            assert_eq!(read(variables).unwrap().snapshots.update, update, "{variables:?}");
+        }
     }
 
     #[test]

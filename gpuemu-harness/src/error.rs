@@ -13,6 +13,8 @@ pub enum Error {
     InvalidRequest(String),
     /// A reference could not answer (`ReferenceScriptFailed`).
     ReferenceFailed(String),
+    /// A fresh calibration does not fit the envelope file.
+    Calibration(String),
     /// A file that was asked for is not there (`NotFound`).
     NotFound(String),
     /// A file could not be read or written.
@@ -31,6 +33,7 @@ impl Error {
             Error::OpNotFound(_) => "OpNotFound",
             Error::InvalidRequest(_) => "InvalidRequest",
             Error::ReferenceFailed(_) => "ReferenceScriptFailed",
+            Error::Calibration(_) => "CalibrationError",
             Error::NotFound(_) => "NotFound",
             Error::File(_) => "FileError",
             Error::VersionMismatch(_) => "VersionMismatch",
@@ -46,6 +49,7 @@ impl fmt::Display for Error {
             | Error::OpNotFound(message)
             | Error::InvalidRequest(message)
             | Error::ReferenceFailed(message)
+            | Error::Calibration(message)
             | Error::NotFound(message)
             | Error::File(message)
             | Error::VersionMismatch(message)

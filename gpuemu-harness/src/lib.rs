@@ -4,6 +4,8 @@ pub mod calibrate;
 pub mod case;
 pub mod environment;
 pub mod error;
+pub mod files;
+pub mod inspect;
 pub mod mirror;
 pub mod origin;
 pub mod pipeline;

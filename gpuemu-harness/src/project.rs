@@ -3,13 +3,15 @@
 use crate::case::spec::Spec;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
+use crate::inspect::snapshot::{self, Budget};
 use crate::origin::Origin;
 use crate::pipeline::session::Session;
 use crate::pipeline::trial::{self, Finished};
-use crate::report::{accuracy, regressions, results};
+use crate::pipeline::{accuracy, calibration};
+use crate::report::{accuracy as baselines, regressions, results};
 use crate::runner;
 use crate::suite::{Outcome, Suite, TestEntry, Totals};
-use gpuemu_contract::{Contract, TestName};
+use gpuemu_contract::{Contract, DType, TestName};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,7 +26,7 @@ enum Entry {
     /// `softmax::regressions::9f3c5a`
     Regression(PathBuf),
     /// `accuracy::softmax::float32`
-    Accuracy(TestName),
+    Accuracy(String, DType),
 }
 
 /// The suite over one contract.
@@ -34,6 +36,10 @@ pub struct ProjectSuite {
     case: Option<Spec>,
     /// Worst error as a share of what was allowed, of every test that passed.
     worst: Mutex<Vec<(String, f64)>>,
+    /// What baselines say of tests that passed.
+    notes: Mutex<Vec<String>>,
+    /// Why results of passing tests could not be written; failing ones say so in their reports.
+    unwritten: Mutex<Vec<String>>,
 }
 
 impl ProjectSuite {
@@ -43,8 +49,9 @@ impl ProjectSuite {
             None => None,
             Some(text) => Some(read_case(session.contract().root(), text)?),
         };
-        let results = results::folder(session.contract().root());
-        Ok(ProjectSuite { session, results, case, worst: Mutex::default() })
+        let results = results::folder(session.contract().root(), &session.contract().project.name);
+        let (worst, notes, unwritten) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Ok(ProjectSuite { session, results, case, worst, notes, unwritten })
     }
 
     fn open(origin: Origin) -> Result<ProjectSuite> {
@@ -62,12 +69,11 @@ impl ProjectSuite {
         let mut parts = name.split("::");
         match (parts.next()?, parts.next()?, parts.next(), parts.next()) {
             ("accuracy", op, Some(dtype), None) if contract.policies.accuracy => {
-                let tests = contract.op(op)?;
-                let dtype = *tests.dtypes.iter().find(|known| known.name() == dtype)?;
-                let strategy = *tests.strategies.first()?;
-                Some(Entry::Accuracy(TestName { op: op.to_owned(), dtype, strategy }))
+                let dtype = *contract.op(op)?.dtypes.iter().find(|known| known.name() == dtype)?;
+                Some(Entry::Accuracy(op.to_owned(), dtype))
             }
-            (op, "regressions", None, None) => contract.op(op).map(|op| Entry::Regressions(op.name.clone())),
+            (op, "regressions", None, None) => Some(Entry::Regressions(op.to_owned()))
+                .filter(|_| contract.op(op).is_some() || regressions::list(contract.root(), op).is_err()),
             (op, "regressions", Some(id), None) => {
                 let path = Path::new(regressions::FOLDER).join(op).join(format!("{id}.toml"));
                 contract.root().join(&path).is_file().then_some(Entry::Regression(path))
@@ -78,10 +84,33 @@ impl ProjectSuite {
 
     fn listed(&self, name: String, entry: &Entry) -> TestEntry {
         let cannot_run = match entry {
-            Entry::Test(test) => self.session.left_out(test),
-            _ => None,
+            Entry::Test(test) => self.session.left_out(test.dtype),
+            Entry::Accuracy(_, dtype) => self.session.left_out(*dtype),
+            Entry::Regressions(_) | Entry::Regression(_) => None,
         };
         TestEntry { name, cannot_run, regression: matches!(entry, Entry::Regression(_) | Entry::Regressions(_)) }
+    }
+
+    /// Saved failures, those of ops that are gone too: a file that no test reads would be lost without a word. What
+    /// cannot be listed is a test that fails with the reason.
+    fn regressions(&self) -> Vec<TestEntry> {
+        let root = self.session.contract().root();
+        let mut entries = Vec::new();
+        let unlisted = |op: &str| self.listed(format!("{op}::regressions"), &Entry::Regressions(op.to_owned()));
+        let Ok(ops) = regressions::ops(root) else {
+            return self.session.contract().ops.iter().map(|op| unlisted(&op.name)).collect();
+        };
+        for op in ops {
+            let Ok(paths) = regressions::list(root, &op) else {
+                entries.push(unlisted(&op));
+                continue;
+            };
+            for path in paths {
+                let id = path.file_stem().unwrap_or_default().to_string_lossy();
+                entries.push(self.listed(format!("{op}::regressions::{id}"), &Entry::Regression(path.clone())));
+            }
+        }
+        entries
     }
 
     fn kernels(&self) -> Vec<TestEntry> {
@@ -114,10 +143,12 @@ impl ProjectSuite {
             properties.push((format!("{output}.worst_of_bound"), format!("{:.4}", statistics.worst_of_bound)));
         }
         let mut failure = finished.failure;
-        if let Err(error) = results::write(&self.results, name, &finished.lines)
-            && let Some(report) = &mut failure
-        {
-            report.notes.push(format!("results not written: {error}"));
+        if let Err(error) = results::write(&self.results, name, &finished.lines) {
+            let note = format!("results not written: {error}");
+            match &mut failure {
+                Some(report) => report.notes.push(note),
+                None => self.unwritten.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(note),
+            }
         }
         match &failure {
             None => self.worst.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((name.to_owned(), worst)),
@@ -134,6 +165,9 @@ impl ProjectSuite {
     fn run_entry(&self, name: &str, entry: Entry) -> Outcome {
         match entry {
             Entry::Test(test) => {
+                if let Err(error) = self.calibrated(&test.op, test.dtype) {
+                    return failed(name, &error);
+                }
                 let only = self.case.as_ref().filter(|spec| spec.test == test);
                 let finished = trial::run(&self.session, &test, only);
                 self.outcome(name, finished)
@@ -158,15 +192,56 @@ impl ProjectSuite {
                 together.failure = (!reports.is_empty()).then_some(reports);
                 together
             }
-            Entry::Accuracy(test) => {
-                let (finished, verdict) = accuracy::measure(&self.session, &test);
-                let mut outcome = self.outcome(name, finished);
-                if outcome.failure.is_none() {
-                    outcome.failure = verdict;
-                }
-                outcome
-            }
+            Entry::Accuracy(op, dtype) => match self.accuracy(name, &op, dtype) {
+                Ok(outcome) => outcome,
+                Err(error) => failed(name, &error),
+            },
         }
+    }
+
+    /// What `GPUEMU_CALIBRATE` asks for, before a test of an op runs.
+    fn calibrated(&self, op: &str, dtype: DType) -> Result<()> {
+        calibration::prepare(&self.session, self.session.op(op)?, dtype)
+    }
+
+    /// Measures the accuracy of an op and compares with the accepted one.
+    fn accuracy(&self, name: &str, op: &str, dtype: DType) -> Result<Outcome> {
+        self.calibrated(op, dtype)?;
+        let measured = match accuracy::measure(&self.session, op, dtype)? {
+            Ok(measured) => measured,
+            Err(wrong) => {
+                let replay = self.session.replay(&wrong.spec);
+                let failure = format!(
+                    "{name} failed: a wrong answer has no accuracy: {}\n  replay   {replay}\n  see      {}\n",
+                    wrong.message, wrong.spec.test
+                );
+                return Ok(Outcome { failure: Some(failure), properties: vec![("replay".to_owned(), replay)] });
+            }
+        };
+        let declared = self.session.op(op)?;
+        let contract = self.session.contract();
+        let baseline = baselines::baseline(
+            contract.root(),
+            &baselines::Measurement {
+                op,
+                dtype,
+                compute: declared.compute_for(dtype),
+                subject: &self.session.subject(declared)?.describe(),
+                strategies: &measured.strategies,
+                cases: measured.cases,
+                envelope: measured.envelope,
+                outputs: &measured.outputs,
+            },
+        );
+        let budget = Budget { relative: contract.policies.warn_threshold, fails: contract.policies.fail_on_regression };
+        let judgement = snapshot::judge(&baseline, budget, &self.session.environment().snapshots)?;
+        let mut notes = self.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        notes.extend(judgement.notes.iter().map(|note| format!("{name}: {note}")));
+        let properties = baseline.metrics.iter().map(|metric| (metric.name.clone(), metric.value.to_string()));
+        Ok(Outcome {
+            failure: judgement.failure.map(|text| format!("{name} failed: {text}")),
+            properties: properties.chain(judgement.notes.into_iter().map(|note| ("note".to_owned(), note))).collect(),
+        })
     }
 }
 
@@ -195,20 +270,12 @@ impl Suite for ProjectSuite {
         let contract = self.session.contract();
         let mut tests: Vec<TestEntry> =
             contract.tests().into_iter().map(|test| self.listed(test.to_string(), &Entry::Test(test))).collect();
+        tests.extend(self.regressions());
         for op in &contract.ops {
-            // A folder that cannot be read fails when its op's regressions run; listing goes on.
-            for path in regressions::list(contract.root(), &op.name).unwrap_or_default() {
-                let id = path.file_stem().unwrap_or_default().to_string_lossy();
-                let name = format!("{}::regressions::{id}", op.name);
-                tests.push(self.listed(name, &Entry::Regression(path.clone())));
-            }
             if contract.policies.accuracy {
                 for dtype in &op.dtypes {
-                    tests.push(TestEntry {
-                        name: format!("accuracy::{}::{dtype}", op.name),
-                        cannot_run: None,
-                        regression: false,
-                    });
+                    let name = format!("accuracy::{}::{dtype}", op.name);
+                    tests.push(self.listed(name, &Entry::Accuracy(op.name.clone(), *dtype)));
                 }
             }
         }
@@ -230,7 +297,9 @@ impl Suite for ProjectSuite {
     }
 
     fn test_of_case(&self, spec: &str) -> Result<String> {
-        Ok(read_case(self.session.contract().root(), spec)?.test.to_string())
+        let test = read_case(self.session.contract().root(), spec)?.test;
+        self.session.op(&test.op)?;
+        Ok(test.to_string())
     }
 
     fn threads(&self) -> Option<NonZeroUsize> {
@@ -248,12 +317,26 @@ impl Suite for ProjectSuite {
 
     fn finish(&self, _: &Totals) -> Result<Vec<String>> {
         let worst = self.worst.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let Some((name, share)) = worst.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else { return Ok(Vec::new()) };
-        Ok(vec![format!(
-            "largest error of a passing test: {:.0}% of what is allowed, in {name}; figures of every case in {}",
-            share * 100.0,
-            self.results.join("results").display()
-        )])
+        let mut lines = Vec::new();
+        if let Some((name, share)) = worst.iter().max_by(|a, b| a.1.total_cmp(&b.1)) {
+            lines.push(format!(
+                "largest error of a passing test: {:.0}% of what is allowed, in {name}; figures of every case in {}",
+                share * 100.0,
+                self.results.display()
+            ));
+        }
+        let mut notes = self.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        notes.sort();
+        lines.append(&mut notes);
+        let unwritten = self.unwritten.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(first) = unwritten.first() {
+            let more = match unwritten.len() {
+                1 => String::new(),
+                count => format!(" (and so for {} more tests)", count - 1),
+            };
+            lines.push(format!("warning: {first}{more}"));
+        }
+        Ok(lines)
     }
 }
 

@@ -76,7 +76,18 @@ pub fn tests(input: TokenStream, load: Load) -> TokenStream {
                 }
             }
         });
-        quote!(#(#modules)*)
+        let baselines = project.contract.policies.accuracy.then(|| {
+            let ops = project.contract.ops.iter().map(|op| {
+                let op_module = format_ident!("{}", op.name);
+                let dtypes = op
+                    .dtypes
+                    .iter()
+                    .map(|dtype| run(&format!("accuracy::{}::{dtype}", op.name), format_ident!("{}", dtype.name())));
+                quote!(mod #op_module { #(#dtypes)* })
+            });
+            quote!(mod accuracy { #(#ops)* })
+        });
+        quote!(#(#modules)* #baselines)
     });
     expanded.unwrap_or_else(|error| error.to_compile_error())
 }

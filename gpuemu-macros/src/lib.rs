@@ -39,7 +39,8 @@ pub fn op(attribute: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Expands to one `#[test]` for each test of `gpuemu.toml`, named `op::dtype::strategy`, and one `op::regressions` for
-/// each op. It stands at the top of a test file (`tests/gpuemu.rs`), beside the bindings or alone.
+/// each op; with `accuracy = true` in `[policies]`, one `accuracy::op::dtype` for each accuracy baseline too. It stands at
+/// the top of a test file (`tests/gpuemu.rs`), beside the bindings or alone.
 ///
 /// Bindings in the package's library are linked in; `tests!(my_kernels)` names other crates that hold bindings.
 #[proc_macro]

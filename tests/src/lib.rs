@@ -2,4 +2,5 @@
 
 pub mod programs;
 pub mod projects;
+pub mod sessions;
 pub mod synthetic;

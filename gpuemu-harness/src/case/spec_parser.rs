@@ -249,7 +249,12 @@ impl<'a> Reader<'a> {
     }
 
     fn input(&mut self) -> Result<InputSpec> {
-        let name = self.identifier("an input as in `x:row normal`, or `seed=`")?;
+        const WHAT: &str = "an input as in `x:row normal`, or `seed=`";
+        let start = self.at;
+        let name = self.identifier(WHAT)?;
+        if self.peek() == Some('=') {
+            return self.fail_at(start, WHAT);
+        }
         self.expect(":")?;
         let layout =
             self.choice("a layout", &mut LayoutKind::ALL.iter().map(|layout| layout.name()), LayoutKind::from_name)?;

@@ -1,5 +1,7 @@
 //! One case through all stages, and the cases of one test.
 
+pub mod accuracy;
+pub mod calibration;
 pub mod check;
 mod explain;
 pub mod oracle;

@@ -4,7 +4,6 @@ use crate::calibrate::Envelopes;
 use crate::case::{Generate, Request, spec::Spec};
 use crate::environment::{Environment, Profile, test_target};
 use crate::error::{Error, Result};
-use crate::mirror::script::Script;
 use crate::mirror::worker::Workers;
 use crate::mirror::{self, Mirror};
 use crate::process;
@@ -13,7 +12,7 @@ use crate::subject::Subject;
 use crate::subject::function::Function;
 use crate::subject::script::ScriptSubject;
 use crate::tensor::Array;
-use gpuemu_contract::{Contract, DType, Op, Strategy, TestName};
+use gpuemu_contract::{Contract, DType, Op, Strategy};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -25,6 +24,8 @@ type Slot<T> = Arc<OnceLock<Result<Arc<T>>>>;
 /// Everything the tests of one run share.
 pub struct Session {
     contract: Contract,
+    /// The contract as it is in the file.
+    declared: Contract,
     environment: Environment,
     envelopes: Envelopes,
     workers: Arc<Workers>,
@@ -42,6 +43,7 @@ const THOROUGH_FACTOR: u32 = 20;
 impl Session {
     /// A session over a contract that was already read. `GPUEMU_SEED`, `_CASES` and `_STRATEGIES` override it.
     pub fn new(mut contract: Contract, environment: Environment) -> Result<Session> {
+        let declared = contract.clone();
         if let Some(seed) = environment.seed {
             contract.validation.seed = seed;
         }
@@ -60,11 +62,12 @@ impl Session {
                 }
             }
         }
-        let envelopes = Envelopes::load(contract.root())?;
+        let envelopes = Envelopes::load(contract.root(), environment.calibrate)?;
         let python = Python::new(environment.python.as_deref());
         let workers = Arc::new(Workers::new(contract.root(), python, process::TIMEOUT));
         Ok(Session {
             contract,
+            declared,
             environment,
             envelopes,
             workers,
@@ -100,6 +103,11 @@ impl Session {
     /// The contract, with the environment's overrides applied.
     pub fn contract(&self) -> &Contract {
         &self.contract
+    }
+
+    /// The contract as it is in its file: baselines are of its cases, whatever the environment asks for.
+    pub fn declared(&self) -> &Contract {
+        &self.declared
     }
 
     /// The environment.
@@ -147,10 +155,10 @@ impl Session {
         }
     }
 
-    /// Whether the profile leaves this test out, and why.
-    pub fn left_out(&self, test: &TestName) -> Option<String> {
+    /// Whether the profile leaves tests of this dtype out, and why.
+    pub fn left_out(&self, dtype: DType) -> Option<String> {
         let quick = &self.contract.ci.quick_dtypes;
-        if self.environment.profile != Some(Profile::Quick) || quick.contains(&test.dtype) {
+        if self.environment.profile != Some(Profile::Quick) || quick.contains(&dtype) {
             return None;
         }
         let names: Vec<&str> = quick.iter().map(|dtype| dtype.name()).collect();
@@ -178,9 +186,7 @@ impl Session {
             return Ok(Arc::new(function));
         }
         if let Some(script) = &op.op_script {
-            let script = Script::new(script, self.workers.root(), self.workers.python().clone());
-            let inout = op.schema.inputs.iter().filter(|input| input.inout).map(|input| input.name.clone());
-            return Ok(Arc::new(ScriptSubject::new(script, inout.collect())));
+            return Ok(Arc::new(ScriptSubject::of(op, script, &self.workers)));
         }
         Err(Error::Config(format!(
             "nothing computes op `{0}` ({1}:{2}): bind a function with #[gpuemu_harness::op(\"{0}\")] in this test \

@@ -60,7 +60,7 @@ pub fn run(session: &Session, test: &TestName, only: Option<&Spec>) -> Finished 
 pub fn rerun(session: &Session, name: &str, saved: &Regression) -> Finished {
     let mut finished = Finished::default();
     let outcome = (|| {
-        let op = session.op(&saved.op)?;
+        let op = session.op(&saved.op).map_err(|error| outdated(saved, error))?;
         let trial = Trial::new(session, op, &saved.spec.test)?;
         let case = saved_case(&trial, saved)?;
         let checked = trial.judge(&case, None, &mut finished)?;
@@ -89,8 +89,22 @@ pub fn rerun(session: &Session, name: &str, saved: &Regression) -> Finished {
     finished
 }
 
+/// The error of a saved case that the contract has outgrown, with the way out.
+fn outdated(saved: &Regression, error: Error) -> Error {
+    let told = |message: String| {
+        format!("{}: {message}; delete the file if what it tests is gone for good", saved.path.display())
+    };
+    match error {
+        Error::OpNotFound(message) => Error::OpNotFound(told(message)),
+        Error::InvalidRequest(message) => Error::InvalidRequest(told(message)),
+        Error::Config(message) => Error::Config(told(message)),
+        other => other,
+    }
+}
+
 fn saved_case(trial: &Trial<'_>, saved: &Regression) -> Result<Case> {
-    let mut case = build::build(trial.oracle.op(), &saved.spec, trial.oracle.generator())?;
+    let mut case = build::build(trial.oracle.op(), &saved.spec, trial.oracle.generator())
+        .map_err(|error| outdated(saved, error))?;
     for (name, tensor) in &saved.inputs {
         let Some((_, input)) = case.inputs.iter_mut().find(|(input, _)| input == name) else {
             return Err(Error::Config(format!("{}: op `{}` has no input {name}", saved.path.display(), saved.op)));
@@ -127,15 +141,15 @@ fn broken(test: &str, error: &Error) -> Report {
 }
 
 /// What the cases of one test share.
-struct Trial<'s> {
+pub(super) struct Trial<'s> {
     session: &'s Session,
     test: &'s TestName,
-    oracle: Oracle<'s>,
-    subject: std::sync::Arc<dyn Subject>,
+    pub(super) oracle: Oracle<'s>,
+    pub(super) subject: std::sync::Arc<dyn Subject>,
 }
 
 impl<'s> Trial<'s> {
-    fn new(session: &'s Session, op: &'s Op, test: &'s TestName) -> Result<Trial<'s>> {
+    pub(super) fn new(session: &'s Session, op: &'s Op, test: &'s TestName) -> Result<Trial<'s>> {
         let subject = session.subject(op)?;
         if !subject.supports(test.dtype) {
             return Err(Error::Config(format!(
@@ -151,7 +165,7 @@ impl<'s> Trial<'s> {
         Ok(Trial { session, test, oracle, subject })
     }
 
-    fn plan(&self, planner: &Planner<'_>, index: u32) -> Result<Spec> {
+    pub(super) fn plan(&self, planner: &Planner<'_>, index: u32) -> Result<Spec> {
         let op = self.oracle.op();
         let mut trouble = None;
         let mut finite = |spec: &Spec| {
@@ -264,20 +278,7 @@ impl<'s> Trial<'s> {
             Some(spec) => build::build(op, spec, self.oracle.generator())?,
             None => found,
         };
-        let mut saved = None;
-        if self.session.keeps_regressions() {
-            let generated: Vec<_> = case
-                .inputs
-                .iter()
-                .filter(|(name, _)| op.schema.input(name).is_some_and(|input| input.generate.is_some()))
-                .cloned()
-                .collect();
-            let root = self.session.contract().root();
-            match regressions::save(root, &case.spec, smallest.check.name(), &smallest.message, &generated) {
-                Ok(path) => saved = Some(path),
-                Err(error) => notes.push(format!("not saved: {error}")),
-            }
-        }
+        let saved = self.save(&case, &smallest, &mut notes);
         let mut report = self.report(case, (shrunk_from, larger), smallest, number, saved, notes);
         report.notes.dedup();
         Ok(report)
@@ -319,6 +320,35 @@ impl<'s> Trial<'s> {
             }
         }
         Ok(best)
+    }
+
+    /// Saves and reports a failing case as it was found.
+    fn unshrunk(&self, case: Case, failure: Failure, number: Option<(u32, u32)>) -> Report {
+        let mut notes = self.oracle.notes();
+        notes.push("not shrunk: this one case took longer than shrinking may".to_owned());
+        let saved = self.save(&case, &failure, &mut notes);
+        self.report(case, (None, None), failure, number, saved, notes)
+    }
+
+    fn save(&self, case: &Case, failure: &Failure, notes: &mut Vec<String>) -> Option<std::path::PathBuf> {
+        if !self.session.keeps_regressions() {
+            return None;
+        }
+        let schema = &self.oracle.op().schema;
+        let generated: Vec<_> = case
+            .inputs
+            .iter()
+            .filter(|(name, _)| schema.input(name).is_some_and(|input| input.generate.is_some()))
+            .cloned()
+            .collect();
+        let root = self.session.contract().root();
+        match regressions::save(root, &case.spec, failure.check.name(), &failure.message, &generated) {
+            Ok(path) => Some(path),
+            Err(error) => {
+                notes.push(format!("not saved: {error}"));
+                None
+            }
+        }
     }
 
     fn report(
@@ -398,12 +428,19 @@ fn run_cases(session: &Session, test: &TestName, only: Option<&Spec>, finished: 
         }
         let spec = trial.plan(&planner, index)?;
         let case = build::build(op, &spec, trial.oracle.generator())?;
+        let started = Instant::now();
         let checked = trial.judge(&case, Some(&mut health), finished)?;
+        let took = started.elapsed();
         if index == 0 && !matches!(op.reference, Reference::Builtin(_)) {
             trial.repeat_reference(&case, &mut health)?;
         }
         if let Some(failure) = checked.failure {
-            finished.failure = Some(trial.fail(&planner, case, failure, (index + 1, cases))?);
+            let number = Some((index + 1, cases));
+            finished.failure = Some(match took < SHRINK.time {
+                true => trial.fail(&planner, case, failure, (index + 1, cases))?,
+                // Most likely a time-out: as many more of them as shrinking takes would look like a hang.
+                false => trial.unshrunk(case, failure, number),
+            });
             return Ok(());
         }
     }

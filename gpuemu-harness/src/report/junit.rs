@@ -1,7 +1,7 @@
 //! The JUnit report of a run, for continuous-integration systems.
 
 use crate::error::{Error, Result};
-use crate::report::results::write_atomically;
+use crate::files::write_atomically;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use std::path::{Path, PathBuf};
 use std::time::Duration;

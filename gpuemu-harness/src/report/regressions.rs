@@ -1,8 +1,8 @@
 //! Saved failures: `gpuemu-regressions/<op>/<id>.toml`, committed by the user, run first from then on.
 
-use super::results::write_atomically;
 use crate::case::spec::Spec;
 use crate::error::{Error, Result};
+use crate::files::write_atomically;
 use crate::tensor::{Layout, Tensor};
 use gpuemu_contract::DType;
 use serde::{Deserialize, Serialize};
@@ -59,11 +59,17 @@ pub fn save(root: &Path, spec: &Spec, check: &str, message: &str, inputs: &[(Str
     for digits in [6, 10, 16] {
         let id = id_of(spec, digits);
         let path = folder.join(format!("{id}.toml"));
-        match load(root, &path) {
-            Ok(present) if present.spec == *spec => return Ok(path),
-            Ok(_) => continue, // another case with the same first digits
+        let snapshot_name = format!("{id}.safetensors");
+        match read(root, &path) {
+            // A snapshot that somebody lost is written anew.
+            Ok(present) if present.spec == spec.to_string() => {
+                if inputs.is_empty() || root.join(&folder).join(&snapshot_name).is_file() {
+                    return Ok(path);
+                }
+            }
             Err(Error::NotFound(_)) => {}
-            Err(_) => continue, // not ours to overwrite
+            Err(error @ Error::File(_)) => return Err(error),
+            Ok(_) | Err(_) => continue, // another case with the same first digits, or not ours to overwrite
         }
         let mut file = File {
             version: VERSION,
@@ -73,9 +79,8 @@ pub fn save(root: &Path, spec: &Spec, check: &str, message: &str, inputs: &[(Str
             inputs: None,
         };
         if !inputs.is_empty() {
-            let name = format!("{id}.safetensors");
-            write_atomically(&root.join(&folder).join(&name), &snapshot(inputs)?)?;
-            file.inputs = Some(name);
+            write_atomically(&root.join(&folder).join(&snapshot_name), &snapshot(inputs)?)?;
+            file.inputs = Some(snapshot_name);
         }
         let text = toml::to_string(&file).map_err(|error| Error::Internal(error.to_string()))?;
         write_atomically(&root.join(&path), text.as_bytes())?;
@@ -84,34 +89,63 @@ pub fn save(root: &Path, spec: &Spec, check: &str, message: &str, inputs: &[(Str
     Err(Error::File(format!("no free name for a regression in {}", root.join(folder).display())))
 }
 
-/// Reads one saved failure; `path` is relative to `root`.
-pub fn load(root: &Path, path: &Path) -> Result<Regression> {
-    let whole = root.join(path);
-    let text = std::fs::read_to_string(&whole).map_err(|error| match error.kind() {
+/// Something wrong with what a regression file says.
+fn wrong(path: &Path, message: &dyn std::fmt::Display) -> Error {
+    Error::Config(format!("{}: {message}", path.display()))
+}
+
+fn read(root: &Path, path: &Path) -> Result<File> {
+    let text = std::fs::read_to_string(root.join(path)).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Error::NotFound(format!("no regression file {}", path.display())),
+        std::io::ErrorKind::InvalidData => wrong(path, &"not a text file"),
         _ => Error::File(format!("cannot read {}: {error}", path.display())),
     })?;
-    let wrong = |message: String| Error::Config(format!("{}: {message}", path.display()));
-    let file: File = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    if file.version != VERSION {
-        return Err(Error::VersionMismatch(format!(
-            "{}: regression format {}, this gpuemu reads {VERSION}: update gpuemu-harness",
-            path.display(),
-            file.version
-        )));
+    // The version first: a newer format may have keys that this one does not know.
+    let document: toml::Table = text.parse().map_err(|error: toml::de::Error| wrong(path, &error))?;
+    match document.get("version") {
+        Some(toml::Value::Integer(version)) if *version != i64::from(VERSION) => {
+            return Err(Error::VersionMismatch(format!(
+                "{}: regression format {version}, this gpuemu reads {VERSION}: update gpuemu-harness",
+                path.display()
+            )));
+        }
+        _ => {}
     }
-    let spec: Spec = file.spec.parse().map_err(|error: Error| wrong(error.to_string()))?;
+    toml::from_str(&text).map_err(|error| wrong(path, &error))
+}
+
+/// Reads one saved failure; `path` is relative to `root`.
+pub fn load(root: &Path, path: &Path) -> Result<Regression> {
+    let file = read(root, path)?;
+    let spec: Spec = file.spec.parse().map_err(|error: Error| wrong(path, &error))?;
     let inputs = match &file.inputs {
         None => Vec::new(),
         Some(name) => {
-            let beside = whole.with_file_name(name);
-            let bytes = std::fs::read(&beside)
-                .map_err(|error| Error::File(format!("cannot read {}: {error}", beside.display())))?;
-            restore(&bytes).map_err(|message| wrong(format!("{name}: {message}")))?
+            let bytes = std::fs::read(root.join(path).with_file_name(name)).map_err(|error| {
+                let wanted = format!("cannot read its inputs, {name}: {error}");
+                wrong(path, &format_args!("{wanted}; restore that file, or delete both"))
+            })?;
+            restore(&bytes).map_err(|message| wrong(path, &format_args!("{name}: {message}")))?
         }
     };
     let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     Ok(Regression { path: path.to_owned(), op: spec.test.op.clone(), id, spec, inputs })
+}
+
+/// Names of the ops that have saved failures, sorted, whether or not the contract still has them. No folder: none.
+pub fn ops(root: &Path) -> Result<Vec<String>> {
+    let entries = match std::fs::read_dir(root.join(FOLDER)) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::File(format!("cannot read {FOLDER}: {error}"))),
+    };
+    let mut ops: Vec<String> = entries
+        .filter_map(|entry| entry.ok())
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    ops.sort();
+    Ok(ops)
 }
 
 /// Paths of the saved failures of one op, sorted, relative to `root`. No folder: none.

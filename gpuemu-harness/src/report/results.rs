@@ -1,9 +1,9 @@
-//! Machine-readable results: one file a test under `target/gpuemu/results/`, one JSON line a case.
+//! Machine-readable results: one file a test under `target/gpuemu/results/<project>/`, one JSON line a case.
 
 use crate::error::{Error, Result};
+use crate::files::write_atomically;
 use crate::validate::verdict::{Check, Statistics};
 use serde::Serialize;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// One line of a results file.
@@ -65,13 +65,32 @@ pub fn verdict_word(check: Option<Check>) -> &'static str {
     check.map_or("pass", Check::name)
 }
 
-/// The folder that results go to: `gpuemu` in the target folder that holds the running binary, or `target/gpuemu` below
-/// `root` when the binary lies elsewhere.
-pub fn folder(root: &Path) -> PathBuf {
+/// The folder that results of a project go to: `gpuemu/results/<project>` in the target folder that holds the running
+/// binary, or in `target` below `root` when the binary lies elsewhere. Packages that share a target folder are told apart
+/// by `project`; one that has no name goes by its folder's.
+pub fn folder(root: &Path, project: &str) -> PathBuf {
     let target = std::env::current_exe()
         .ok()
         .and_then(|binary| binary.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file()).map(Path::to_owned));
-    target.unwrap_or_else(|| root.join("target")).join("gpuemu")
+    let project = match (project, root.file_name()) {
+        (UNNAMED, Some(folder)) => folder_name(&folder.to_string_lossy()),
+        (project, _) => folder_name(project),
+    };
+    target.unwrap_or_else(|| root.join("target")).join("gpuemu").join("results").join(project)
+}
+
+/// What the contract calls a project whose file does not name it.
+const UNNAMED: &str = "unnamed";
+
+/// A project's name as the name of one folder: whatever may mean more than itself in a path becomes `_`.
+fn folder_name(project: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ');
+    let name: String = project.chars().take(100).map(|c| if plain(c) { c } else { '_' }).collect();
+    // A name of dots is another folder, and trailing dots and spaces are lost on Windows.
+    match name.trim_end_matches(['.', ' ']) {
+        "" => "_".to_owned(),
+        name => name.trim_start_matches(' ').to_owned(),
+    }
 }
 
 /// Replaces the results of one test. The file appears whole or not at all.
@@ -81,24 +100,32 @@ pub fn write(folder: &Path, test: &str, lines: &[Line]) -> Result<PathBuf> {
         serde_json::to_writer(&mut text, line).map_err(|error| Error::Internal(error.to_string()))?;
         text.push(b'\n');
     }
-    let path = folder.join("results").join(format!("{}.jsonl", test.replace("::", ".")));
+    let path = folder.join(format!("{}.jsonl", test.replace("::", ".")));
     write_atomically(&path, &text)?;
     Ok(path)
 }
 
-/// Writes a file so that readers, and other processes writing the same, see either the old text or the new one.
-pub fn write_atomically(path: &Path, text: &[u8]) -> Result<()> {
-    let failed = |error: std::io::Error| Error::File(format!("cannot write {}: {error}", path.display()));
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-    file.write_all(text).map_err(failed)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // A temporary file is private; what we leave behind is read by other people's tools.
-        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644)).map_err(failed)?;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_has_one_folder_whatever_it_is_called() {
+        let table = [
+            ("my-kernels", "my-kernels"),
+            ("flash attention 2.0", "flash attention 2.0"),
+            ("../../etc", ".._.._etc"),
+            ("a/b\\c:d", "a_b_c_d"),
+            ("..", "_"),
+            ("", "_"),
+            (" x. ", "x"),
+            ("k\u{e4}rn", "k\u{e4}rn"),
+            ("nul\0l", "nul_l"),
+        ];
+        for (project, name) in table {
+            assert_eq!(folder_name(project), name, "{project:?}");
+            assert!(folder(Path::new("/somewhere/kernels"), project).ends_with(Path::new("gpuemu/results").join(name)));
+        }
+        assert!(folder(Path::new("/somewhere/kernels"), "unnamed").ends_with("gpuemu/results/kernels"));
     }
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
 }

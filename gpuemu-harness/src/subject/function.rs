@@ -52,6 +52,10 @@ type Run = dyn Fn(&mut Call<'_>) -> std::result::Result<(), SubjectError> + Send
 
 /// Rust functions that together serve one op, each for dtypes of its own. A panic is caught and becomes an error of
 /// kind `panicked` with the message and its place; the default panic message is not printed meanwhile on this thread.
+///
+/// A function that never returns is not ended: nothing can end a thread safely from outside. Where kernels may loop
+/// forever, run the tests under nextest with a `slow-timeout` that has `terminate-after`, which gives each test a process
+/// of its own. Scripts have a time-out.
 pub struct Function {
     description: String,
     implementations: Vec<(DType, Box<Run>)>,

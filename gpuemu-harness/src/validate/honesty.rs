@@ -44,12 +44,22 @@ impl Poison {
         }
     }
 
+    /// The pattern as a number of as many bits as an element has.
+    fn bits(self, dtype: DType) -> u64 {
+        let size = dtype.size();
+        let mut bytes = [0; 8];
+        bytes[..size].copy_from_slice(&self.pattern(dtype)[..size]);
+        u64::from_le_bytes(bytes)
+    }
+
     /// Fills the whole memory of a tensor, gaps included.
     pub fn fill(self, tensor: &mut Tensor) {
-        let size = tensor.dtype().size();
-        let pattern = self.pattern(tensor.dtype());
-        for element in tensor.bytes_mut().chunks_exact_mut(size) {
-            element.copy_from_slice(&pattern[..size]);
+        let bits = self.bits(tensor.dtype());
+        match tensor.dtype().size() {
+            1 => tensor.bytes_mut().fill(bits as u8),
+            2 => bytemuck::cast_slice_mut::<u8, u16>(tensor.bytes_mut()).fill(bits as u16),
+            4 => bytemuck::cast_slice_mut::<u8, u32>(tensor.bytes_mut()).fill(bits as u32),
+            _ => bytemuck::cast_slice_mut::<u8, u64>(tensor.bytes_mut()).fill(bits),
         }
     }
 
@@ -57,23 +67,39 @@ impl Poison {
     /// unwritten, or its right value may be that very pattern: a second run with the other poison tells, see
     /// [`unwritten`].
     pub fn suspects(self, tensor: &Tensor) -> Option<Vec<bool>> {
-        let pattern = self.pattern(tensor.dtype());
-        let holds = |position: usize| holds(tensor, position, &pattern);
-        if !tensor.layout().positions().any(holds) {
+        fn marks<T: Copy + PartialEq>(memory: &[T], layout: &Layout, poison: T) -> Option<Vec<bool>> {
+            let found = if layout.is_contiguous() {
+                memory[layout.offset..layout.offset + layout.len()].contains(&poison)
+            } else {
+                layout.positions().any(|position| memory[position] == poison)
+            };
+            found.then(|| layout.positions().map(|position| memory[position] == poison).collect())
+        }
+        if tensor.is_empty() {
             return None;
         }
-        Some(tensor.layout().positions().map(holds).collect())
+        let (layout, bits) = (tensor.layout(), self.bits(tensor.dtype()));
+        match tensor.dtype().size() {
+            1 => marks(tensor.bytes(), layout, bits as u8),
+            2 => marks::<u16>(bytemuck::cast_slice(tensor.bytes()), layout, bits as u16),
+            4 => marks::<u32>(bytemuck::cast_slice(tensor.bytes()), layout, bits as u32),
+            _ => marks::<u64>(bytemuck::cast_slice(tensor.bytes()), layout, bits),
+        }
     }
 
     /// Position in memory of the first element outside the tensor's view that no longer holds the poison.
     pub fn gap_written(self, tensor: &Tensor) -> Option<usize> {
-        if tensor.capacity() == tensor.len() && tensor.layout().is_contiguous() {
-            return None;
+        let pattern = self.pattern(tensor.dtype());
+        let written = |position: &usize| !holds(tensor, *position, &pattern);
+        let layout = tensor.layout();
+        if layout.is_contiguous() || layout.is_empty() {
+            // The gaps are what lies before and behind.
+            let (start, length) = if layout.is_empty() { (0, 0) } else { (layout.offset, layout.len()) };
+            return (0..start).chain(start + length..tensor.capacity()).find(written);
         }
         let mut inside = vec![false; tensor.capacity()];
-        tensor.layout().positions().for_each(|position| inside[position] = true);
-        let pattern = self.pattern(tensor.dtype());
-        (0..tensor.capacity()).find(|&position| !inside[position] && !holds(tensor, position, &pattern))
+        layout.positions().for_each(|position| inside[position] = true);
+        (0..tensor.capacity()).find(|position| !inside[*position] && written(position))
     }
 }
 

@@ -1,0 +1,5 @@
+//! `cargo test`: every op of `gpuemu.toml`.
+
+mod bindings;
+
+gpuemu_harness::main!();

@@ -1,0 +1,548 @@
+//! Baselines: figures held against accepted ones within a budget, in insta's files, reviewed with `cargo insta review`.
+//!
+//! insta's own assertion prints to standard output, which belongs to the runner's events, and panics; its writer is not
+//! public. So the accepted file is read by insta, and the little that its format needs is written here.
+
+use crate::environment::{SnapshotUpdate, Snapshots};
+use crate::error::{Error, Result};
+use crate::files::write_atomically;
+use std::fmt::Write;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// The folder beside `gpuemu.toml` that holds accepted figures.
+pub const FOLDER: &str = "gpuemu-snapshots";
+
+/// One figure of a baseline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    /// Its name, unique in the baseline, without `=`.
+    pub name: String,
+    /// Its value, kept to four significant digits.
+    pub value: f64,
+    /// What a change of it means.
+    pub judged: Judged,
+}
+
+/// What a change of a figure means.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Judged {
+    /// Growth beyond the budget is worse. `resolution` is the relative step in which the figure is measured (0 for an
+    /// exact one): it is allowed on top of the budget.
+    LowerIsBetter {
+        /// Relative step of the measurement.
+        resolution: f64,
+    },
+    /// A fall beyond the budget is worse.
+    HigherIsBetter,
+    /// Shown beside the others, never a reason to fail: how many cases were measured.
+    Shown,
+}
+
+/// The figures of one test.
+#[derive(Clone, Debug)]
+pub struct Baseline<'a> {
+    /// The folder of `gpuemu.toml`.
+    pub root: &'a Path,
+    /// The accepted file relative to it, ending in `.snap`.
+    pub file: PathBuf,
+    /// What the figures are, in one line.
+    pub description: String,
+    /// Facts that a reviewer needs beside the figures: dtype, target, profile.
+    pub info: Vec<(&'static str, String)>,
+    /// The figures, in the order they are shown.
+    pub metrics: Vec<Metric>,
+}
+
+/// When a change is too large, and what follows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    /// Relative change that is accepted silently.
+    pub relative: f64,
+    /// Whether a worse figure fails; else it is only told.
+    pub fails: bool,
+}
+
+/// How a figure compares with the accepted one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Within,
+    Better,
+    Worse,
+    /// Only one side has it.
+    OneSided,
+}
+
+/// What became of a comparison.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// Why the test fails: the first line says what is wrong, the others hold the difference. `None`: it passes.
+    pub failure: Option<String>,
+    /// What a person should know of a test that passes, one line each.
+    pub notes: Vec<String>,
+}
+
+/// Compares figures with the accepted ones and writes what is to be reviewed.
+///
+/// - No accepted file, or another set of figures: a failure until it is reviewed, as in insta.
+/// - A figure worse by more than the budget: a failure, or a note where the policy says so; either way it can be reviewed.
+/// - Otherwise it passes and the accepted file stays as it is, so that many changes within the budget cannot add up to a
+///   large one. Figures that are better by more than the budget are told: `INSTA_UPDATE=force` accepts them.
+///
+/// # Errors
+///
+/// When a file cannot be written.
+pub fn judge(baseline: &Baseline<'_>, budget: Budget, settings: &Snapshots) -> Result<Judgement> {
+    let path = baseline.root.join(&baseline.file);
+    let pending = pending_of(&path, baseline.root, settings);
+    remember(&path, settings)?;
+    let accepted = match read(&path) {
+        Ok(accepted) => accepted,
+        Err(message) => {
+            let said = format!("{}: {message}", baseline.file.display());
+            return unmatched(baseline, &path, &pending, settings, said, &[]);
+        }
+    };
+    let Some(accepted) = accepted else {
+        let said = format!("no accepted figures yet in {}", baseline.file.display());
+        return unmatched(baseline, &path, &pending, settings, said, &[]);
+    };
+    let rows = compare(&accepted, &baseline.metrics, budget.relative);
+    let named = |change: Change| rows.iter().filter(move |row| row.change == change).map(Row::told);
+    if rows.iter().any(|row| row.change == Change::OneSided) {
+        let said = format!("other figures than the accepted ones: {}", joined(named(Change::OneSided)));
+        return unmatched(baseline, &path, &pending, settings, said, &rows);
+    }
+    if rows.iter().any(|row| row.change == Change::Worse) {
+        let said = format!("worse than accepted: {}", joined(named(Change::Worse)));
+        if budget.fails {
+            return unmatched(baseline, &path, &pending, settings, said, &rows);
+        }
+        store(baseline, &path, &pending, settings)?;
+        return Ok(Judgement { failure: None, notes: vec![said] });
+    }
+    let _ = std::fs::remove_file(&pending);
+    if settings.update == SnapshotUpdate::Force {
+        write_atomically(&path, text(baseline).as_bytes())?;
+        return Ok(Judgement::default());
+    }
+    let better = joined(named(Change::Better));
+    let note = format!("better than accepted: {better}; INSTA_UPDATE=force keeps that");
+    Ok(Judgement { failure: None, notes: if better.is_empty() { Vec::new() } else { vec![note] } })
+}
+
+fn joined(names: impl Iterator<Item = String>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// The figures do not match: writes them where the environment wants them, and fails unless that accepts them.
+fn unmatched(
+    baseline: &Baseline<'_>,
+    path: &Path,
+    pending: &Path,
+    settings: &Snapshots,
+    said: String,
+    rows: &[Row],
+) -> Result<Judgement> {
+    let written = store(baseline, path, pending, settings)?;
+    if written.as_deref() == Some(path) || settings.force_pass {
+        return Ok(Judgement { failure: None, notes: vec![said] });
+    }
+    let mut failure = format!("{said}\n");
+    let table: Vec<[String; 4]> = match rows {
+        [] => baseline
+            .metrics
+            .iter()
+            .map(|metric| [metric.name.clone(), number(metric.value), String::new(), String::new()])
+            .collect(),
+        _ => rows.iter().map(Row::cells).collect(),
+    };
+    let head = if rows.is_empty() { ["figure", "now", "", ""] } else { ["figure", "accepted", "now", ""] };
+    let width =
+        |column: usize| table.iter().map(|row| row[column].len()).chain([head[column].len()]).max().unwrap_or(0);
+    let widths = [width(0), width(1), width(2)];
+    for row in std::iter::once(head.map(str::to_owned)).chain(table.iter().cloned()) {
+        let [name, old, new, remark] = row;
+        let line = format!("  {name:<0$}  {old:>1$}  {new:>2$}  {remark}", widths[0], widths[1], widths[2]);
+        let _ = writeln!(failure, "{}", line.trim_end());
+    }
+    let _ = match written {
+        Some(pending) => writeln!(
+            failure,
+            "  review   cargo insta review, or rename {} to {}, or INSTA_UPDATE=always",
+            shown(&pending, baseline.root),
+            baseline.file.file_name().unwrap_or_default().to_string_lossy()
+        ),
+        None => writeln!(failure, "  review   run it again with INSTA_UPDATE=new (CI writes no snapshots)"),
+    };
+    Ok(Judgement { failure: Some(failure), notes: Vec::new() })
+}
+
+fn shown(path: &Path, root: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
+}
+
+/// Writes the figures where the environment wants them; returns where.
+fn store(baseline: &Baseline<'_>, path: &Path, pending: &Path, settings: &Snapshots) -> Result<Option<PathBuf>> {
+    let to = match settings.update {
+        SnapshotUpdate::Nothing => return Ok(None),
+        SnapshotUpdate::Pending => pending,
+        SnapshotUpdate::Unseen if path.exists() => pending,
+        SnapshotUpdate::Unseen | SnapshotUpdate::InPlace | SnapshotUpdate::Force => path,
+    };
+    write_atomically(to, text(baseline).as_bytes())?;
+    if to == path {
+        let _ = std::fs::remove_file(pending);
+    }
+    Ok(Some(to.to_owned()))
+}
+
+/// Where a snapshot waits to be reviewed.
+fn pending_of(path: &Path, root: &Path, settings: &Snapshots) -> PathBuf {
+    let place = match &settings.pending {
+        None => path.to_owned(),
+        Some(folder) => folder.join(path.strip_prefix(settings.workspace.as_deref().unwrap_or(root)).unwrap_or(path)),
+    };
+    place.with_extension("snap.new")
+}
+
+/// Tells `cargo insta test --unreferenced` that a snapshot is in use.
+fn remember(path: &Path, settings: &Snapshots) -> Result<()> {
+    let Some(list) = &settings.references else { return Ok(()) };
+    let line = format!("{}\n", path.display());
+    let appended = std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(list)
+        .and_then(|mut file| file.write_all(line.as_bytes()));
+    appended.map_err(|error| Error::File(format!("cannot write {}: {error}", list.display())))
+}
+
+/// The figures of an accepted file, `None` where there is none.
+fn read(path: &Path) -> std::result::Result<Option<Vec<(String, f64)>>, String> {
+    match std::fs::read(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("cannot be read: {error}")),
+        // insta takes other texts for an old format of its own and says so on standard error.
+        Ok(bytes) if !bytes.starts_with(b"---") => return Err("is no snapshot of insta".to_owned()),
+        Ok(_) => {}
+    }
+    let snapshot = insta::Snapshot::from_file(path).map_err(|error| format!("is no snapshot of insta: {error}"))?;
+    let insta::internals::SnapshotContents::Text(contents) = snapshot.contents() else {
+        return Err("is a binary snapshot".to_owned());
+    };
+    let mut figures = Vec::new();
+    for line in contents.to_string().lines().filter(|line| !line.trim().is_empty()) {
+        let figure = line.split_once('=').map(|(name, value)| (name.trim(), value.trim().parse::<f64>()));
+        match figure {
+            Some((name, Ok(value))) => figures.push((name.to_owned(), value)),
+            _ => return Err(format!("`{line}` is no `name = number`")),
+        }
+    }
+    Ok(Some(figures))
+}
+
+/// A snapshot file: metadata in YAML (strings in double quotes, which JSON shares with it), then one figure a line.
+fn text(baseline: &Baseline<'_>) -> String {
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let mut text = format!("---\nsource: gpuemu.toml\ndescription: {}\n", quoted(&baseline.description));
+    if !baseline.info.is_empty() {
+        text.push_str("info:\n");
+    }
+    for (name, value) in &baseline.info {
+        let _ = writeln!(text, "  {name}: {}", quoted(value));
+    }
+    text.push_str("---\n");
+    for metric in &baseline.metrics {
+        let _ = writeln!(text, "{} = {}", metric.name, number(metric.value));
+    }
+    text
+}
+
+/// Four significant digits; whole numbers up to a million in full.
+fn number(value: f64) -> String {
+    let magnitude = value.abs();
+    if !value.is_finite() || (value.fract() == 0.0 && magnitude < 1e6) {
+        return format!("{value}");
+    }
+    if (1e-3..1e6).contains(&magnitude) {
+        let digits = (3 - magnitude.log10().floor() as i32).max(0) as usize;
+        let text = format!("{value:.digits$}");
+        return if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
+    }
+    format!("{value:.3e}")
+}
+
+/// One figure on both sides.
+struct Row {
+    name: String,
+    accepted: Option<f64>,
+    now: Option<f64>,
+    change: Change,
+}
+
+impl Row {
+    /// `out.max_ulp 0.5 -> 3.2`
+    fn told(&self) -> String {
+        let side = |value: Option<f64>| value.map_or_else(|| "nothing".to_owned(), number);
+        format!("{} {} -> {}", self.name, side(self.accepted), side(self.now))
+    }
+
+    fn cells(&self) -> [String; 4] {
+        let side = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
+        let part = match (self.accepted, self.now) {
+            (Some(accepted), Some(now)) if accepted != 0.0 && accepted != now => {
+                let change = 100.0 * (now / accepted - 1.0);
+                if change.abs() < 1000.0 { format!("{change:+.0}%") } else { format!("x {:.0}", now / accepted) }
+            }
+            _ => String::new(),
+        };
+        let word = match self.change {
+            Change::Within => "",
+            Change::Better => "better",
+            Change::Worse => "worse",
+            Change::OneSided => "not on both sides",
+        };
+        let remark = [part.as_str(), word].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+        [self.name.clone(), side(self.accepted), side(self.now), remark]
+    }
+}
+
+fn compare(accepted: &[(String, f64)], now: &[Metric], budget: f64) -> Vec<Row> {
+    let mut rows: Vec<Row> = now
+        .iter()
+        .map(|metric| {
+            let old = accepted.iter().find(|(name, _)| *name == metric.name).map(|(_, value)| *value);
+            // As it would be read again, so that equal files are equal figures.
+            let value = number(metric.value).parse().unwrap_or(metric.value);
+            let change = old.map_or(Change::OneSided, |old| change(old, value, metric.judged, budget));
+            Row { name: metric.name.clone(), accepted: old, now: Some(value), change }
+        })
+        .collect();
+    let gone = accepted.iter().filter(|(name, _)| !now.iter().any(|metric| metric.name == *name));
+    rows.extend(gone.map(|(name, value)| Row {
+        name: name.clone(),
+        accepted: Some(*value),
+        now: None,
+        change: Change::OneSided,
+    }));
+    rows
+}
+
+fn change(accepted: f64, now: f64, judged: Judged, budget: f64) -> Change {
+    let (less, more, resolution) = match judged {
+        Judged::LowerIsBetter { resolution } => (Change::Better, Change::Worse, resolution),
+        Judged::HigherIsBetter => (Change::Worse, Change::Better, 0.0),
+        Judged::Shown => return Change::Within,
+    };
+    if accepted == now || (accepted.is_nan() && now.is_nan()) {
+        return Change::Within;
+    }
+    // A figure that is no number any more is worse in either direction.
+    if now.is_nan() {
+        return Change::Worse;
+    }
+    if accepted.is_nan() {
+        return Change::Better;
+    }
+    let allowed = (1.0 + budget) * (1.0 + resolution) * (1.0 + 1e-9);
+    if now.abs() > accepted.abs() * allowed {
+        more
+    } else if now.abs() * allowed < accepted.abs() {
+        less
+    } else {
+        Change::Within
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOWER: Judged = Judged::LowerIsBetter { resolution: 0.0 };
+    const BUDGET: Budget = Budget { relative: 0.1, fails: true };
+
+    fn baseline<'a>(root: &'a Path, metrics: &[(&str, f64, Judged)]) -> Baseline<'a> {
+        Baseline {
+            root,
+            file: Path::new(FOLDER).join("accuracy").join("silu.float32.snap"),
+            description: "errors of `silu`: a \"test\"".to_owned(),
+            info: vec![("dtype", "float32".to_owned()), ("cases", "60".to_owned())],
+            metrics: metrics
+                .iter()
+                .map(|&(name, value, judged)| Metric { name: name.to_owned(), value, judged })
+                .collect(),
+        }
+    }
+
+    fn settings(update: SnapshotUpdate) -> Snapshots {
+        Snapshots { update, ..Snapshots::default() }
+    }
+
+    #[test]
+    fn changes_by_hand() {
+        let stepped = Judged::LowerIsBetter { resolution: 0.25 };
+        let table = [
+            (1.0, 1.1, LOWER, Change::Within),
+            (1.0, 1.11, LOWER, Change::Worse),
+            (1.1, 1.0, LOWER, Change::Within),
+            (1.2, 1.0, LOWER, Change::Better),
+            (0.0, 1e-30, LOWER, Change::Worse),
+            (1e-30, 0.0, LOWER, Change::Better),
+            (0.0, 0.0, LOWER, Change::Within),
+            (1.0, 1.37, stepped, Change::Within),
+            (1.0, 1.38, stepped, Change::Worse),
+            (0.5, 0.4, Judged::HigherIsBetter, Change::Worse),
+            (0.4, 0.5, Judged::HigherIsBetter, Change::Better),
+            (60.0, 5.0, Judged::Shown, Change::Within),
+            (1.0, f64::INFINITY, LOWER, Change::Worse),
+            (f64::INFINITY, f64::INFINITY, LOWER, Change::Within),
+            (1.0, f64::NAN, LOWER, Change::Worse),
+            (f64::NAN, 1.0, LOWER, Change::Better),
+        ];
+        for (accepted, now, judged, wanted) in table {
+            assert_eq!(change(accepted, now, judged, 0.1), wanted, "{accepted} -> {now}, {judged:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_short_and_read_back() {
+        let table = [
+            (0.0, "0"),
+            (60.0, "60"),
+            (123456.0, "123456"),
+            (0.5, "0.5"),
+            (1.23456, "1.235"),
+            (99999.6, "100000"),
+            (0.00123456, "0.001235"),
+            (1.23456e-7, "1.235e-7"),
+            (6.4e12, "6.400e12"),
+            (f64::INFINITY, "inf"),
+        ];
+        for (value, text) in table {
+            assert_eq!(number(value), text);
+            let back: f64 = text.parse().unwrap();
+            assert!(back == value || (back / value - 1.0).abs() < 6e-4, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_file_is_one_that_insta_reads_with_its_metadata() {
+        let folder = tempfile::tempdir().unwrap();
+        let new = baseline(folder.path(), &[("cases", 60.0, Judged::Shown), ("out.max_ulp", 1.25e-9, LOWER)]);
+        let judgement = judge(&new, BUDGET, &settings(SnapshotUpdate::Pending)).unwrap();
+        let pending = folder.path().join("gpuemu-snapshots/accuracy/silu.float32.snap.new");
+        let failure = judgement.failure.expect("nothing accepted yet");
+        assert!(failure.starts_with("no accepted figures yet"), "{failure}");
+        assert!(failure.contains("silu.float32.snap.new"), "{failure}");
+        let snapshot = insta::Snapshot::from_file(&pending).unwrap();
+        let insta::internals::SnapshotContents::Text(contents) = snapshot.contents() else { panic!("text") };
+        assert_eq!(contents.to_string(), "cases = 60\nout.max_ulp = 1.250e-9");
+        assert_eq!(snapshot.metadata().description(), Some("errors of `silu`: a \"test\""));
+        assert_eq!(snapshot.metadata().source(), Some("gpuemu.toml"));
+        let info = format!("{:?}", snapshot.metadata().private_info().expect("info"));
+        assert!(info.contains("\"dtype\"") && info.contains("\"float32\"") && info.contains("\"60\""), "{info}");
+        // What `cargo insta accept` does: insta writes the file again, with the ending `.snap`.
+        snapshot.save(&folder.path().join(&new.file)).unwrap();
+        assert_eq!(judge(&new, BUDGET, &settings(SnapshotUpdate::Pending)).unwrap(), Judgement::default());
+        assert!(!pending.exists(), "a test that passes leaves nothing to review");
+    }
+
+    #[test]
+    fn what_is_written_and_what_fails() {
+        let figures = |ulp: f64| [("out.max_ulp", ulp, LOWER)];
+        let file = Path::new("gpuemu-snapshots/accuracy/silu.float32.snap");
+        let accept =
+            |root: &Path| judge(&baseline(root, &figures(1.0)), BUDGET, &settings(SnapshotUpdate::InPlace)).unwrap();
+        // (accepted first, update, figure now) -> (fails, `.snap` is new, `.snap.new` is there)
+        let table = [
+            (false, SnapshotUpdate::Pending, 1.0, (true, false, true)),
+            (false, SnapshotUpdate::Nothing, 1.0, (true, false, false)),
+            (false, SnapshotUpdate::InPlace, 1.0, (false, true, false)),
+            (false, SnapshotUpdate::Unseen, 1.0, (false, true, false)),
+            (true, SnapshotUpdate::Pending, 2.0, (true, false, true)),
+            (true, SnapshotUpdate::Nothing, 2.0, (true, false, false)),
+            (true, SnapshotUpdate::InPlace, 2.0, (false, true, false)),
+            (true, SnapshotUpdate::Unseen, 2.0, (true, false, true)),
+            (true, SnapshotUpdate::Force, 2.0, (false, true, false)),
+            (true, SnapshotUpdate::Pending, 1.05, (false, false, false)),
+            (true, SnapshotUpdate::Force, 1.05, (false, true, false)),
+            (true, SnapshotUpdate::Pending, 0.5, (false, false, false)),
+        ];
+        for (accepted, update, now, wanted) in table {
+            let folder = tempfile::tempdir().unwrap();
+            if accepted {
+                assert_eq!(accept(folder.path()).failure, None);
+            }
+            let judgement = judge(&baseline(folder.path(), &figures(now)), BUDGET, &settings(update)).unwrap();
+            let written = std::fs::read_to_string(folder.path().join(file)).unwrap_or_default();
+            let is_new = written.ends_with(&format!("out.max_ulp = {}\n", number(now)));
+            let pending = folder.path().join(file).with_extension("snap.new").exists();
+            assert_eq!((judgement.failure.is_some(), is_new, pending), wanted, "{accepted} {update:?} {now}");
+        }
+    }
+
+    #[test]
+    fn a_worse_figure_is_shown_with_both_sides_or_only_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let old = [("out.max_ulp", 0.5, LOWER), ("out.mean_ulp", 0.25, LOWER)];
+        judge(&baseline(folder.path(), &old), BUDGET, &settings(SnapshotUpdate::InPlace)).unwrap();
+        let worse = baseline(folder.path(), &[("out.max_ulp", 3.25, LOWER), ("out.mean_ulp", 0.25, LOWER)]);
+        let failure = judge(&worse, BUDGET, &settings(SnapshotUpdate::Nothing)).unwrap().failure.unwrap();
+        let lines: Vec<&str> = failure.lines().collect();
+        assert_eq!(
+            lines[..4],
+            [
+                "worse than accepted: out.max_ulp 0.5 -> 3.25",
+                "  figure        accepted   now",
+                "  out.max_ulp        0.5  3.25  +550% worse",
+                "  out.mean_ulp      0.25  0.25",
+            ]
+        );
+        let lenient = Budget { fails: false, ..BUDGET };
+        let told = judge(&worse, lenient, &settings(SnapshotUpdate::Nothing)).unwrap();
+        assert_eq!(told, Judgement { failure: None, notes: vec![lines[0].to_owned()] });
+        let forced = Snapshots { force_pass: true, ..settings(SnapshotUpdate::Pending) };
+        assert_eq!(judge(&worse, BUDGET, &forced).unwrap().failure, None);
+    }
+
+    #[test]
+    fn other_figures_or_a_broken_file_are_a_failure_to_be_reviewed() {
+        let folder = tempfile::tempdir().unwrap();
+        let new = baseline(folder.path(), &[("y.max_ulp", 0.5, LOWER)]);
+        let path = folder.path().join(&new.file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        for (text, said) in [
+            (
+                "---\nsource: x\n---\nout.max_ulp = 0.5\n",
+                "other figures than the accepted ones: y.max_ulp nothing -> 0.5, out.max_ulp 0.5 -> nothing",
+            ),
+            ("---\nsource: x\n---\n<<<<<<< ours\n", "`<<<<<<< ours` is no `name = number`"),
+            ("<<<<<<< ours\n", "is no snapshot of insta"),
+            ("---\n\tx: [\n---\n", "is no snapshot of insta"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let failure = judge(&new, BUDGET, &settings(SnapshotUpdate::Pending)).unwrap().failure.expect(text);
+            assert!(failure.contains(said), "{text}: {failure}");
+            assert!(path.with_extension("snap.new").exists(), "{text}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text, "never overwritten unasked");
+        }
+    }
+
+    #[test]
+    fn references_and_the_pending_folder_are_insta_s() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, away) = (folder.path().join("root/pkg"), folder.path().join("away"));
+        let settings = Snapshots {
+            pending: Some(away.clone()),
+            workspace: Some(folder.path().join("root")),
+            references: Some(folder.path().join("used.txt")),
+            ..settings(SnapshotUpdate::Pending)
+        };
+        let new = baseline(&root, &[("out.max_ulp", 0.5, LOWER)]);
+        assert!(judge(&new, BUDGET, &settings).unwrap().failure.is_some());
+        assert!(away.join("pkg/gpuemu-snapshots/accuracy/silu.float32.snap.new").is_file());
+        let used = std::fs::read_to_string(folder.path().join("used.txt")).unwrap();
+        assert_eq!(used, format!("{}\n", root.join(&new.file).display()));
+    }
+}
