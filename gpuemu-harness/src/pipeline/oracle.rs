@@ -15,9 +15,9 @@ use gpuemu_contract::{Compute, DType, Expression, Op, OutputShape, Shape, Tensor
 use std::cell::OnceCell;
 use std::sync::{Arc, OnceLock};
 
-/// How many evaluations with random signs estimate an element's natural error. One more moves every input up, whatever
-/// its sign: sums that group equal signs before they cancel err by the sum of magnitudes, which random signs miss by
-/// the square root of their number.
+/// How many evaluations with random signs estimate an element's natural error; the last gives neighbours opposite ones.
+/// One more moves every input up, whatever its sign: sums that group equal signs before they cancel err by the sum of
+/// magnitudes, which random signs miss by the square root of their number.
 const RANDOM_PERTURBATIONS: u64 = 3;
 
 /// A case is fit for judging large magnitudes while the mirror in working precision, and on perturbed inputs, is closer
@@ -366,7 +366,7 @@ impl Answer<'_> {
                     raise(array, unit)
                 } else {
                     let seed = rng::derive(self.case.spec.seed, &format!("perturbation {number} of {name}"));
-                    perturb(array, unit, seed)
+                    perturb(array, unit, seed, number == RANDOM_PERTURBATIONS)
                 };
                 (name.clone(), moved)
             };
@@ -403,13 +403,18 @@ fn raise(array: &Array, unit: f64) -> Array {
     Array { values: Values::Float(raised.collect()), ..array.clone() }
 }
 
-/// Float values moved by one relative unit, each up or down at random.
-fn perturb(array: &Array, unit: f64, seed: u64) -> Array {
+/// Float values moved by one relative unit, each up or down at random; in pairs, of two neighbours one up and one down:
+/// where all elements of a short row move together, as random signs now and then have it, what cancels among them is
+/// not touched.
+fn perturb(array: &Array, unit: f64, seed: u64, pairs: bool) -> Array {
     let Values::Float(values) = &array.values else { return array.clone() };
     let mut stream = XorShift128Plus::new(seed);
     let moved =
         values.chunks(64).flat_map(|chunk| {
-            let signs = stream.next_word();
+            let random = stream.next_word();
+            // Bit 2k + 1 is the opposite of bit 2k.
+            let even = random & 0x5555_5555_5555_5555;
+            let signs = if pairs { even | (!random & 0x5555_5555_5555_5555) << 1 } else { random };
             chunk.iter().enumerate().map(move |(bit, value)| {
                 if signs >> bit & 1 == 0 { value * (1.0 + unit) } else { value * (1.0 - unit) }
             })
