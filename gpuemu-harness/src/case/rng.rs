@@ -2,7 +2,7 @@
 //!
 //! Everything is written down so far that another implementation can regenerate the same bits:
 //!
-//! - **Stream seeds.** [`derive`]: the 8-byte BLAKE2b digest (unkeyed, RFC 7693) of the parent seed's eight
+//! - **Stream seeds.** [`derive()`]: the 8-byte BLAKE2b digest (unkeyed, RFC 7693) of the parent seed's eight
 //!   little-endian bytes followed by the stream's name in UTF-8, read as a little-endian number.
 //! - **Case seed**: `derive(seed, "op/dtype/strategy/index")`, the index in decimal.
 //! - **Input seed**: `derive(case seed, input name)`.
