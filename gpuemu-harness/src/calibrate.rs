@@ -5,12 +5,11 @@
 
 use crate::case::kind::Kind;
 use crate::case::strategy::Planner;
-use crate::case::{build, shape};
+use crate::case::{Case, Generate, build, shape};
 use crate::environment::Calibrate;
 use crate::error::{Error, Result};
 use crate::files::{alone, write_atomically};
-use crate::pipeline::oracle::Oracle;
-use crate::validate::tolerance::{self, Envelope};
+use crate::validate::tolerance::{self, Envelope, Sample};
 use gpuemu_contract::{Compute, DType, Op, Reference, Strategy, TestName};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -58,6 +57,15 @@ pub struct Envelopes {
     written: Mutex<HashMap<String, Slot<()>>>,
 }
 
+/// Something that can say how far the working-precision mirror of an op is from the float64 one.
+pub trait Sampler {
+    /// What fills inputs that have a generator of their own.
+    fn generator(&self) -> Option<&dyn Generate>;
+
+    /// Adds what one case says about the envelope.
+    fn sample(&self, case: &Case, samples: &mut Vec<Sample>) -> Result<()>;
+}
+
 type Table = BTreeMap<String, BTreeMap<String, Envelope>>;
 
 /// Made once, by whichever thread asks first; the others wait for it.
@@ -72,9 +80,9 @@ impl Envelopes {
     }
 
     /// The envelope of an op for tensors of `dtype`.
-    pub fn of(&self, op: &Op, dtype: DType, oracle: &Oracle<'_>) -> Result<Envelope> {
+    pub fn of(&self, op: &Op, dtype: DType, sampler: &dyn Sampler) -> Result<Envelope> {
         if self.calibrate == Some(Calibrate::Write) {
-            return self.measured(op, dtype, oracle);
+            return self.measured(op, dtype, sampler);
         }
         if let Some(envelope) = self.accepted(&op.name, dtype) {
             return Ok(envelope);
@@ -84,7 +92,7 @@ impl Envelopes {
         {
             return Ok(envelope);
         }
-        self.measured(op, dtype, oracle)
+        self.measured(op, dtype, sampler)
     }
 
     /// The accepted envelope of an op and dtype.
@@ -93,12 +101,12 @@ impl Envelopes {
     }
 
     /// A fresh calibration, made once.
-    pub fn measured(&self, op: &Op, dtype: DType, oracle: &Oracle<'_>) -> Result<Envelope> {
+    pub fn measured(&self, op: &Op, dtype: DType, sampler: &dyn Sampler) -> Result<Envelope> {
         let slot = {
             let mut measured = self.measured.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             measured.entry((op.name.clone(), dtype)).or_default().clone()
         };
-        slot.get_or_init(|| calibrate(op, dtype, oracle)).clone()
+        slot.get_or_init(|| calibrate(op, dtype, sampler)).clone()
     }
 
     /// Puts the envelopes of one op into the file beside the contract, once; what other ops have there stays, and so does
@@ -150,7 +158,7 @@ pub fn standard(name: &str, compute: Compute) -> Option<Envelope> {
 }
 
 /// Measures the envelope of an op from its mirror over moderate inputs.
-pub fn calibrate(op: &Op, dtype: DType, oracle: &Oracle<'_>) -> Result<Envelope> {
+pub fn calibrate(op: &Op, dtype: DType, sampler: &dyn Sampler) -> Result<Envelope> {
     let test = TestName { op: op.name.clone(), dtype, strategy: Strategy::Default };
     let mut samples = Vec::new();
     // A stream of its own: what is calibrated on is never what is judged.
@@ -168,8 +176,8 @@ pub fn calibrate(op: &Op, dtype: DType, oracle: &Oracle<'_>) -> Result<Envelope>
         if shape::largest_input(op, &spec)? > LARGEST {
             continue;
         }
-        let case = build::build(op, &spec, oracle.generator())?;
-        oracle.sample(&case, &mut samples)?;
+        let case = build::build(op, &spec, sampler.generator())?;
+        sampler.sample(&case, &mut samples)?;
     }
     let envelope = tolerance::fit(&samples);
     Ok(match op.reference {

@@ -1,6 +1,7 @@
 //! The oracle of one op and dtype: its mirror asked in every precision that a judgement needs, and bounds from that.
 
 use super::session::Session;
+use crate::calibrate::Sampler;
 use crate::case::rng::{self, XorShift128Plus};
 use crate::case::{Case, Generate};
 use crate::error::{Error, Result};
@@ -165,8 +166,19 @@ impl<'s> Oracle<'s> {
         Ok(true)
     }
 
-    /// Adds what one case says about the envelope.
-    pub fn sample(&self, case: &Case, samples: &mut Vec<Sample>) -> Result<()> {
+    /// Names and tiles of the axes of an output (or an `inout` input), for messages.
+    pub fn axes_of(&self, name: &str, rank: usize) -> Vec<Axis> {
+        let declared = self.op.schema.results().find(|tensor| tensor.name == name);
+        axes(self.op, declared, rank)
+    }
+}
+
+impl Sampler for Oracle<'_> {
+    fn generator(&self) -> Option<&dyn Generate> {
+        Oracle::generator(self)
+    }
+
+    fn sample(&self, case: &Case, samples: &mut Vec<Sample>) -> Result<()> {
         let answer = self.answer(case)?;
         for place in 0..answer.expected.len() {
             if answer.expected[place].floats().is_some() {
@@ -175,12 +187,6 @@ impl<'s> Oracle<'s> {
             }
         }
         Ok(())
-    }
-
-    /// Names and tiles of the axes of an output (or an `inout` input), for messages.
-    pub fn axes_of(&self, name: &str, rank: usize) -> Vec<Axis> {
-        let declared = self.op.schema.results().find(|tensor| tensor.name == name);
-        axes(self.op, declared, rank)
     }
 }
 
