@@ -346,7 +346,7 @@ fn integers_off_by_one() {
 
 #[test]
 fn the_border() {
-    let border = |n: usize| n / 6 == 0 || n / 6 == 4 || n % 6 == 0 || n % 6 == 5;
+    let border = |n: usize| n / 6 == 0 || n / 6 == 4 || n.is_multiple_of(6) || n % 6 == 5;
     let wrong = setting(&[5, 6]).each(|e, n| if border(n) { e[n] * 1.1 + 0.3 } else { e[n] });
     says(&wrong, "only on the border of S and H");
     silent(&setting(&[5, 6]).each(|e, n| if border(n) || n == 8 { e[n] + 0.3 } else { e[n] }), "border");
