@@ -128,8 +128,9 @@ fn input_off(facts: &Facts<'_>) -> Option<String> {
         if !facts.numbers.iter().any(|&number| input.at(number) != first && input.at(number).is_finite()) {
             return None;
         }
-        // Several sums are rounded on the way, some to a coarser step than the expected value's.
-        let tolerance = |number: usize| 4.0 * facts.allowed[number];
+        // Two sums are rounded, the answer's to a coarser step than the expected value's where that cancels.
+        let grid = super::Grid::of(facts.dtype);
+        let tolerance = |number: usize| 2.0 * facts.allowed[number] + grid.step(facts.got[number]);
         let shown = facts.numbers.iter().filter(|&&number| input.at(number).abs() > 4.0 * tolerance(number)).count();
         if shown < 2 || shown * 2 < facts.numbers.len() {
             return None;
