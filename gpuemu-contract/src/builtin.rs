@@ -39,7 +39,7 @@ pub enum RoleKind {
     /// Any values of the test's dtype.
     Values,
     /// Finite values of the test's dtype. Right kernels differ in whether they touch some of them at all (keys behind a
-    /// causal mask, weights that meet only padding), and 0 times NaN or infinity shows the difference.
+    /// causal mask, weights that meet only padding) or in which order they fold them (weights and biases of norms), and 0 times NaN or infinity shows the difference.
     Finite,
     /// Values above zero, of float32 in an op that declares nothing.
     Positive,
@@ -174,8 +174,9 @@ const fn finite(name: &'static str, shape: &'static [&'static str]) -> Role {
     Role { name, optional: false, shape, kind: RoleKind::Finite }
 }
 
+/// Weights and biases that may be missing: they are folded into a scale and a shift in one order or another.
 const fn optional(name: &'static str, shape: &'static [&'static str]) -> Role {
-    Role { name, optional: true, shape, kind: RoleKind::Values }
+    Role { name, optional: true, shape, kind: RoleKind::Finite }
 }
 
 const fn index(name: &'static str, shape: &'static [&'static str], last: &'static str) -> Role {

@@ -48,7 +48,7 @@ impl ProjectSuite {
     pub fn new(session: Session) -> Result<ProjectSuite> {
         let case = match &session.environment().case {
             None => None,
-            Some(text) => Some(read_case(session.contract().root(), text)?),
+            Some(text) => Some(read_case(session.contract().root(), text).map_err(in_case)?),
         };
         let results = results::folder(session.contract().root(), &session.contract().project.name);
         let (worst, notes, unwritten) = (Mutex::default(), Mutex::default(), Mutex::default());
@@ -248,6 +248,17 @@ impl ProjectSuite {
 
 fn failed(name: &str, error: &Error) -> Outcome {
     Outcome { failure: Some(format!("{name} failed: {error} [{}]\n", error.code())), properties: Vec::new() }
+}
+
+/// An error in the value of `GPUEMU_CASE`, named as such.
+fn in_case(error: Error) -> Error {
+    match error {
+        Error::InvalidRequest(message) => Error::InvalidRequest(format!(
+            "GPUEMU_CASE: {message}; it is a line such as `softmax::float32::boundary{{B=1,H=129}} x:row normal seed=42`, \
+             as the replay line of a failure gives it"
+        )),
+        error => error,
+    }
 }
 
 /// A spec from `GPUEMU_CASE`: the line itself, or `@` and a saved regression.

@@ -128,7 +128,13 @@ impl Session {
     /// The command that runs one case in its test.
     pub fn replay(&self, spec: &Spec) -> String {
         let target = test_target().map_or(String::new(), |target| format!("--test {target} "));
-        format!("GPUEMU_CASE='{spec}' cargo test {target}-- --exact {}", spec.test)
+        // A test that only GPUEMU_STRATEGIES has listed is there again only with it.
+        let declared = self.declared.test(&spec.test.to_string()).is_some();
+        let strategies = match declared {
+            true => String::new(),
+            false => format!("GPUEMU_STRATEGIES={} ", spec.test.strategy),
+        };
+        format!("{strategies}GPUEMU_CASE='{spec}' cargo test {target}-- --exact {}", spec.test)
     }
 
     /// The op of a test.

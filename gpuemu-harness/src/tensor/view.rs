@@ -99,6 +99,7 @@ macro_rules! common {
 
             /// One element. Panics when the rank differs or an index is out of bounds.
             #[inline]
+            #[track_caller]
             fn index(&self, index: [usize; N]) -> &T {
                 &self.data[position(self.layout, &index)]
             }
@@ -110,6 +111,7 @@ common!(View);
 common!(ViewMut);
 
 #[inline]
+#[track_caller]
 fn position<const N: usize>(layout: &Layout, index: &[usize; N]) -> usize {
     assert_eq!(N, layout.rank(), "index of rank {N} into a tensor of rank {}", layout.rank());
     let mut at = layout.offset as isize;
@@ -164,6 +166,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
 
 impl<T: Element, const N: usize> IndexMut<[usize; N]> for ViewMut<'_, T> {
     #[inline]
+    #[track_caller]
     fn index_mut(&mut self, index: [usize; N]) -> &mut T {
         let at = position(self.layout, &index);
         &mut self.data[at]
