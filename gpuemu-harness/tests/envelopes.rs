@@ -5,7 +5,7 @@ mod measure;
 
 use gpuemu_contract::builtin::Builtin;
 use gpuemu_contract::{Compute, DType, TensorDType};
-use gpuemu_harness::calibrate::{MARGIN, exceeded, standard};
+use gpuemu_harness::calibrate::standard;
 
 /// References that sum along an axis: in half precisions they are calibrated on an op's own sizes.
 const SUMS: [&str; 17] = [
@@ -63,15 +63,20 @@ fn copies_are_exact() {
     }
 }
 
+/// Whether a figure has moved further than another processor's exponentials and fused products move it.
+fn moved(old: f64, new: f64) -> bool {
+    let further = |a: f64, b: f64| a > 1.5 * b + 0.1;
+    further(old, new) || further(new, old)
+}
+
 #[test]
 fn the_table_is_current() {
     for (name, precisions) in measure::table(|_| true).expect("a calibration") {
         for (compute, fresh) in precisions {
             let shipped = standard(&name, Compute::from_name(&compute).unwrap()).expect(&name);
-            let moved = exceeded(&shipped, &fresh).or_else(|| exceeded(&fresh, &shipped));
-            assert_eq!(
-                moved, None,
-                "{name} in {compute} moved by more than {MARGIN}: run `cargo run -p gpuemu-harness --example envelopes`"
+            assert!(
+                !moved(shipped.rho, fresh.rho) && !moved(shipped.alpha, fresh.alpha),
+                "{name} in {compute}: {shipped:?} is {fresh:?} today: run `cargo run -p gpuemu-harness --example envelopes`"
             );
         }
     }
