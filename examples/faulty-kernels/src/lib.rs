@@ -19,7 +19,7 @@ pub const TILE: usize = 128;
 /// Rows and columns of a tensor seen as a matrix of rows along its last axis; works for any rank from 1.
 pub fn rows<T: Element>(x: &View<'_, T>) -> (usize, usize) {
     let columns = x.shape().last().copied().unwrap_or(1);
-    (if columns == 0 { 0 } else { x.len() / columns }, columns)
+    (x.len().checked_div(columns).unwrap_or(0), columns)
 }
 
 /// The multi-index of a row: its number split over all axes but the last.
