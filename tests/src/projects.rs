@@ -5,6 +5,34 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// The manifest of a package `NAME` with a library `kernels` and a test target `whole` with a main of its own.
+pub const MANIFEST: &str = concat!(
+    r#"
+[package]
+name = "NAME"
+version = "0.1.0"
+edition = "2024"
+
+[lib]
+name = "kernels"
+
+[dev-dependencies]
+gpuemu-harness = { path = ""#,
+    env!("CARGO_MANIFEST_DIR"),
+    r#"/../gpuemu-harness" }
+
+[[test]]
+name = "whole"
+harness = false
+
+[profile.dev]
+opt-level = 1
+debug = "line-tables-only"
+
+[workspace]
+"#
+);
+
 /// A package of its own, outside of this workspace.
 pub struct Project {
     folder: PathBuf,

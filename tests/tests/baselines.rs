@@ -1,37 +1,10 @@
 //! Accuracy baselines and the envelope file, in a user's project, through real cargo and nextest.
 
 use gpuemu_tests::programs::{Ran, ran};
-use gpuemu_tests::projects::Project;
+use gpuemu_tests::projects::{MANIFEST, Project};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
-
-const MANIFEST: &str = concat!(
-    r#"
-[package]
-name = "NAME"
-version = "0.1.0"
-edition = "2024"
-
-[lib]
-name = "kernels"
-
-[dev-dependencies]
-gpuemu-harness = { path = ""#,
-    env!("CARGO_MANIFEST_DIR"),
-    r#"/../gpuemu-harness" }
-
-[[test]]
-name = "whole"
-harness = false
-
-[profile.dev]
-opt-level = 1
-debug = "line-tables-only"
-
-[workspace]
-"#
-);
 
 const CONTRACT: &str = r#"
 [project]

@@ -10,7 +10,7 @@ use crate::validate::compare;
 use crate::validate::health::Health;
 use crate::validate::honesty::{self, Poison};
 use crate::validate::invariants;
-use crate::validate::relations::Kept;
+use crate::validate::relations;
 use crate::validate::statistics::Histogram;
 use crate::validate::verdict::{Check, Failure, Statistics};
 use std::time::{Duration, Instant};
@@ -124,7 +124,7 @@ fn judge(
     }
     if op.relations.inputs_untouched {
         let inout: Vec<bool> = op.schema.inputs.iter().map(|input| input.inout).collect();
-        return Ok(Kept::of(&case.inputs, &inout).check(&run.inputs));
+        return Ok(relations::untouched(&case.inputs, &run.inputs, &inout));
     }
     Ok(None)
 }
