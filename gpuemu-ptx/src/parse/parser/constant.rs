@@ -157,6 +157,14 @@ impl Operator {
 /// Precedence of `+` and `-`.
 const SUM: u8 = 9;
 
+fn non_negative(value: Value, most: u64) -> Option<u64> {
+    match value {
+        Value::Signed(value) => u64::try_from(value).ok().filter(|&value| value <= most),
+        Value::Unsigned(value) => Some(value).filter(|&value| value <= most),
+        Value::Float(_) | Value::Float32(_) => None,
+    }
+}
+
 impl<'a> Parser<'a> {
     /// Whether a constant expression, and nothing else, begins here: a sign counts, a parenthesis too.
     pub(super) fn at_constant(&self) -> bool {
@@ -195,11 +203,19 @@ impl<'a> Parser<'a> {
         if !self.at_constant() {
             return self.lexer.expected(expected);
         }
-        match self.constant()? {
-            Value::Signed(value) if value >= 0 && value as u64 <= most => Ok(value as u64),
-            Value::Unsigned(value) if value <= most => Ok(value),
-            _ => Err(Fault::new(start, expected)),
+        let value = self.constant()?;
+        non_negative(value, most).ok_or_else(|| Fault::new(start, expected))
+    }
+
+    /// Reads a count in angle brackets, in which `>` is no operator.
+    pub(super) fn bracketed_count(&mut self, most: u64, expected: &str) -> Parsed<u64> {
+        let start = self.lexer.at();
+        if !self.at_constant() {
+            return self.lexer.expected(expected);
         }
+        let first = self.unary()?;
+        let value = self.binary(first, SUM)?;
+        non_negative(value, most).ok_or_else(|| Fault::new(start, expected))
     }
 
     /// Reads what is added to an address: a sum that goes on from `+` or `-`, which is next.

@@ -174,7 +174,7 @@ impl<'a> Parser<'a> {
         let mut variable = head.clone();
         variable.name = self.lexer.name("the name of a variable")?;
         if self.lexer.eat(b'<')? {
-            variable.count = Some(self.count(u64::from(u32::MAX), "how many variables there are")? as u32);
+            variable.count = Some(self.bracketed_count(u64::from(u32::MAX), "how many variables there are")? as u32);
             self.lexer.expect(b'>', "`>` after the number of variables")?;
         }
         while self.lexer.eat(b'[')? {
