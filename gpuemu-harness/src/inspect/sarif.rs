@@ -41,7 +41,11 @@ pub fn record(path: &Path, found: &Found<'_>, is_test: impl Fn(&str) -> bool) ->
             let text = |name: &str| result["properties"][name].as_str().unwrap_or_default();
             text("project") != found.project || (text("test") != found.test && is_test(text("test")))
         });
-        results.extend(found.findings.iter().map(|finding| result(finding, found)));
+        results.extend(found.findings.iter().enumerate().map(|(at, finding)| {
+            let alike = |other: &&Finding| other.rule == finding.rule && other.message == finding.message;
+            let earlier = found.findings[..at].iter().filter(alike).count();
+            result(finding, found, earlier)
+        }));
         let text = serde_json::to_string_pretty(&log(results)).map_err(|error| Error::Internal(error.to_string()))?;
         write_atomically(path, format!("{text}\n").as_bytes())
     })
@@ -75,14 +79,15 @@ fn log(mut results: Vec<Value>) -> Value {
     })
 }
 
-fn result(finding: &Finding, found: &Found<'_>) -> Value {
+/// `earlier`: how many findings of the test say the same and stand before it.
+fn result(finding: &Finding, found: &Found<'_>, earlier: usize) -> Value {
     let Found { project, test, repository, .. } = *found;
     let text = format!("{} for {}: {}", finding.kernel, finding.target, finding.message);
     let mut result = json!({
         "ruleId": finding.rule,
         "level": finding.level.name(),
         "message": { "text": text },
-        "partialFingerprints": { "gpuemu/v1": fingerprint(&[project, test, finding.rule, &finding.message]) },
+        "partialFingerprints": { "gpuemu/v1": fingerprint(&[project, test, finding.rule, &finding.message, &earlier.to_string()]) },
         "properties": { "project": project, "test": test, "kernel": finding.kernel, "target": finding.target },
     });
     if let Some(place) = finding.place() {
