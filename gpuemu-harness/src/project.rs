@@ -28,6 +28,8 @@ enum Entry {
     Regression(PathBuf),
     /// `accuracy::softmax::float32`
     Accuracy(String, DType),
+    /// `artifact::softmax_rows::sm_80`
+    Artifact(String, String),
 }
 
 /// The suite over one contract.
@@ -73,6 +75,10 @@ impl ProjectSuite {
                 let dtype = *contract.op(op)?.dtypes.iter().find(|known| known.name() == dtype)?;
                 Some(Entry::Accuracy(op.to_owned(), dtype))
             }
+            ("artifact", kernel, Some(target), None) => {
+                let target = contract.kernel(kernel)?.targets.iter().find(|known| *known == target)?;
+                Some(Entry::Artifact(kernel.to_owned(), target.clone()))
+            }
             (op, "regressions", None, None) => Some(Entry::Regressions(op.to_owned()))
                 .filter(|_| contract.op(op).is_some() || regressions::list(contract.root(), op).is_err()),
             (op, "regressions", Some(id), None) => {
@@ -87,7 +93,7 @@ impl ProjectSuite {
         let cannot_run = match entry {
             Entry::Test(test) => self.session.left_out(test.dtype),
             Entry::Accuracy(_, dtype) => self.session.left_out(*dtype),
-            Entry::Regressions(_) | Entry::Regression(_) => None,
+            Entry::Regressions(_) | Entry::Regression(_) | Entry::Artifact(..) => None,
         };
         TestEntry { name, cannot_run, regression: matches!(entry, Entry::Regression(_) | Entry::Regressions(_)) }
     }
@@ -114,10 +120,25 @@ impl ProjectSuite {
         entries
     }
 
+    /// Tests of compiled kernels. What a kernel leaves open is a test that is ignored with the reason.
     fn kernels(&self) -> Vec<TestEntry> {
         let contract = self.session.contract();
         let mut entries = Vec::new();
         for kernel in &contract.kernels {
+            for target in &kernel.targets {
+                let entry = Entry::Artifact(kernel.name.clone(), target.clone());
+                entries.push(self.listed(format!("artifact::{}::{target}", kernel.name), &entry));
+            }
+            if kernel.targets.is_empty() && kernel.source.is_some() {
+                entries.push(TestEntry {
+                    name: format!("artifact::{}", kernel.name),
+                    cannot_run: Some("no `targets` in its [kernels.artifact_checks]".to_owned()),
+                    regression: false,
+                });
+            }
+            if kernel.op.is_none() && kernel.reference.is_none() {
+                continue;
+            }
             for dtype in &kernel.dtypes {
                 for strategy in &contract.validation.strategies {
                     if strategy.selects().is_none() {
@@ -193,6 +214,10 @@ impl ProjectSuite {
                 together.failure = (!reports.is_empty()).then_some(reports);
                 together
             }
+            Entry::Artifact(kernel, target) => match self.artifact(name, &kernel, &target) {
+                Ok(outcome) => outcome,
+                Err(error) => failed(name, &error),
+            },
             Entry::Accuracy(op, dtype) => match self.accuracy(name, &op, dtype) {
                 Ok(outcome) => outcome,
                 Err(error) => failed(name, &error),
@@ -303,7 +328,7 @@ impl Suite for ProjectSuite {
     fn resolve(&self, name: &str) -> Option<TestEntry> {
         match self.entry(name) {
             Some(entry) => Some(self.listed(name.to_owned(), &entry)),
-            None if name.starts_with("kernel::") => self.kernels().into_iter().find(|kernel| kernel.name == name),
+            None if name.starts_with("kernel::") || name.starts_with("artifact::") => self.kernels().into_iter().find(|kernel| kernel.name == name),
             None => None,
         }
     }

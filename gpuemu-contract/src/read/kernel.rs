@@ -134,7 +134,10 @@ fn read_targets(report: &mut Report<'_>, section: Option<Section<'_>>) -> Vec<St
             );
         }
     }
-    values::texts(entry)
+    let mut targets = values::texts(entry);
+    let mut seen = std::collections::BTreeSet::new();
+    targets.retain(|target| seen.insert(target.clone()));
+    targets
 }
 
 /// Options that say what is compiled, into what and for which target: gpuemu gives them itself.

@@ -90,6 +90,12 @@ impl Finding {
         text
     }
 
+    /// The finding in one line.
+    pub fn line(&self, root: &Path) -> String {
+        let at = self.place().map_or_else(String::new, |place| format!(" at {}", shown(place, root)));
+        format!("{}{at}: {}", self.rule, self.message)
+    }
+
     /// The workflow command that makes GitHub Actions show the finding beside the line; paths start at `repository`.
     pub fn annotation(&self, repository: &Path) -> String {
         let level = if self.level == Level::Note { "notice" } else { self.level.name() };

@@ -72,8 +72,8 @@ pub struct Baseline<'a> {
     pub info: Vec<(&'static str, String)>,
     /// The figures, in the order they are shown.
     pub metrics: Vec<Metric>,
-    /// The tool whose figures are compared only where it is there, and judged only by the version that was accepted.
-    pub tool: Option<Tool>,
+    /// Tools whose figures are compared only where they are there, and judged only by the version that was accepted.
+    pub tools: Vec<Tool>,
 }
 
 /// When a change is too large, and what follows.
@@ -145,7 +145,7 @@ pub fn judge(baseline: &Baseline<'_>, budget: Budget, settings: &Snapshots) -> R
             return unmatched(baseline, &path, &pending, settings, said, &compared);
         }
         store(baseline, &path, &pending, settings)?;
-        return Ok(Judgement { failure: None, notes: [said].into_iter().chain(compared.unjudged).collect() });
+        return Ok(Judgement { failure: None, notes: std::iter::once(said).chain(compared.unjudged).collect() });
     }
     let _ = std::fs::remove_file(&pending);
     if settings.update == SnapshotUpdate::Force {
@@ -193,7 +193,7 @@ fn unmatched(
         let line = format!("  {name:<0$}  {old:>1$}  {new:>2$}  {remark}", widths[0], widths[1], widths[2]);
         let _ = writeln!(failure, "{}", line.trim_end());
     }
-    if let Some(note) = &compared.unjudged {
+    for note in &compared.unjudged {
         let _ = writeln!(failure, "  {note}");
     }
     let _ = match written {
@@ -363,7 +363,7 @@ impl Row {
 struct Comparison {
     rows: Vec<Row>,
     /// What is told of the figures that are not judged.
-    unjudged: Option<String>,
+    unjudged: Vec<String>,
 }
 
 fn compare(accepted: &Accepted, baseline: &Baseline<'_>, budget: f64) -> Comparison {
@@ -388,7 +388,7 @@ fn compare(accepted: &Accepted, baseline: &Baseline<'_>, budget: f64) -> Compari
         change: Change::OneSided,
         place: None,
     }));
-    let unjudged = baseline.tool.as_ref().and_then(|tool| set_apart(&mut rows, tool, accepted));
+    let unjudged = baseline.tools.iter().filter_map(|tool| set_apart(&mut rows, tool, accepted)).collect();
     Comparison { rows, unjudged }
 }
 
@@ -460,7 +460,7 @@ mod tests {
             description: "errors of `silu`: a \"test\"".to_owned(),
             info: vec![("dtype", "float32".to_owned()), ("cases", "60".to_owned())],
             metrics: metrics.iter().map(|&(name, value, judged)| Metric::new(name, value, judged)).collect(),
-            tool: None,
+            tools: Vec::new(),
         }
     }
 
@@ -686,7 +686,7 @@ mod tests {
                     made.info.push(("ptxas", version.to_owned()));
                 }
                 let version = version.map(str::to_owned).map_err(str::to_owned);
-                made.tool = Some(Tool { name: "ptxas", version });
+                made.tools = vec![Tool { name: "ptxas", version }];
                 made
             };
             judge(&make(old, old_registers, 100.0), BUDGET, &settings(SnapshotUpdate::InPlace)).unwrap();

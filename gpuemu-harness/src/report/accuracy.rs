@@ -63,6 +63,6 @@ pub fn baseline<'a>(root: &'a Path, measured: &Measurement<'_>) -> Baseline<'a> 
             ("profile", if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned()),
         ],
         metrics,
-        tool: None,
+        tools: Vec::new(),
     }
 }

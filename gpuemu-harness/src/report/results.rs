@@ -93,8 +93,13 @@ fn folder_name(project: &str) -> String {
     }
 }
 
+/// Where the findings of all tests are gathered, as SARIF, when results go to `folder`.
+pub fn lint_log(folder: &Path) -> PathBuf {
+    folder.ancestors().nth(2).unwrap_or(folder).join("lint.sarif")
+}
+
 /// Replaces the results of one test. The file appears whole or not at all.
-pub fn write(folder: &Path, test: &str, lines: &[Line]) -> Result<PathBuf> {
+pub fn write(folder: &Path, test: &str, lines: &[impl Serialize]) -> Result<PathBuf> {
     let mut text = Vec::new();
     for line in lines {
         serde_json::to_writer(&mut text, line).map_err(|error| Error::Internal(error.to_string()))?;
