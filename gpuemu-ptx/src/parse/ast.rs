@@ -259,7 +259,8 @@ pub enum Statement<'a> {
     Close,
     /// `.pragma "nounroll";`.
     Pragma(Vec<&'a str>),
-    /// `name: .branchtargets a, b;` (the label stands before it, as a statement of its own).
+    /// `name: .branchtargets a, b;` (the label stands before it, as a statement of its own). `a<3>` stands for `a0`, `a1`
+    /// and `a2`.
     BranchTargets(Vec<&'a str>),
     /// `name: .calltargets f, g;`.
     CallTargets(Vec<&'a str>),

@@ -257,17 +257,12 @@ impl<'a> Lexer<'a> {
         Ok(self.slice(start, end))
     }
 
-    /// The closing quote of a string whose contents begin at `start`. A backslash keeps the quote behind it from being
-    /// one.
+    /// The closing quote of a string whose contents begin at `start`. A backslash is a character like any other, as it is
+    /// to ptxas.
     fn string_end(&self, start: usize) -> Parsed<usize> {
-        let mut at = start;
-        loop {
-            match self.bytes.get(at) {
-                Some(b'"') => return Ok(at),
-                Some(b'\\') => at += 2,
-                Some(b'\n') | None => return Err(Fault::new(start - 1, "a string that ends on its line")),
-                Some(_) => at += 1,
-            }
+        match memchr::memchr2(b'"', b'\n', &self.bytes[start..]) {
+            Some(end) if self.bytes[start + end] == b'"' => Ok(start + end),
+            _ => Err(Fault::new(start - 1, "a string that ends on its line")),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Constant expressions, evaluated by the rules of the PTX ISA, section "Constant Expressions": integers have 64 bits,
-//! signed unless written otherwise or too large; two operands are unsigned if one is; floats are float64.
+//! signed unless written otherwise or too large; two operands are unsigned if one is; floats are float64, and mix with
+//! no integer. Where the ISA is silent (how far a shift goes) or ptxas does not follow it (the sign of a remainder),
+//! ptxas 12.9 is followed: its constants are what runs.
 
 use super::Parser;
 use crate::parse::Operand;
@@ -18,7 +20,7 @@ pub(super) enum Value {
     Unsigned(u64),
     /// `.f64`.
     Float(f64),
-    /// The bits of a literal `0f...`, kept until an operator wants a float64.
+    /// The bits of a literal `0f...`, which no operator takes.
     Float32(u32),
 }
 
@@ -41,13 +43,8 @@ impl Value {
         }
     }
 
-    fn float(self) -> f64 {
-        match self {
-            Value::Signed(value) => value as f64,
-            Value::Unsigned(value) => value as f64,
-            Value::Float(value) => value,
-            Value::Float32(bits) => f64::from(f32::from_bits(bits)),
-        }
+    fn truth(holds: bool) -> Value {
+        Value::Signed(i64::from(holds))
     }
 
     fn is_float(self) -> bool {
@@ -96,63 +93,74 @@ impl Operator {
         }
     }
 
-    /// `None`: a divisor is zero, or one of the operands is a float and the operator takes integers.
-    fn apply(self, left: Value, right: Value) -> Option<Value> {
-        use Operator::*;
-        let truth = |holds: bool| Some(Value::Signed(i64::from(holds)));
-        if left.is_float() || right.is_float() {
-            let (a, b) = (left.float(), right.float());
-            return match self {
-                Add => Some(Value::Float(a + b)),
-                Subtract => Some(Value::Float(a - b)),
-                Multiply => Some(Value::Float(a * b)),
-                Divide => Some(Value::Float(a / b)),
-                Less => truth(a < b),
-                LessEqual => truth(a <= b),
-                Greater => truth(a > b),
-                GreaterEqual => truth(a >= b),
-                Equal => truth(a == b),
-                NotEqual => truth(a != b),
-                _ => None,
-            };
-        }
-        let (a, b) = (left.bits()?, right.bits()?);
-        let signed = matches!((left, right), (Value::Signed(_), Value::Signed(_)));
-        let (s, t) = (a as i64, b as i64);
-        let converted = |bits: u64| Some(if signed { Value::Signed(bits as i64) } else { Value::Unsigned(bits) });
-        let ordering = if signed { s.cmp(&t) } else { a.cmp(&b) };
-        match self {
-            Or => truth(a != 0 || b != 0),
-            And => truth(a != 0 && b != 0),
-            BitOr => converted(a | b),
-            BitXor => converted(a ^ b),
-            BitAnd => converted(a & b),
-            Equal => truth(a == b),
-            NotEqual => truth(a != b),
-            Less => truth(ordering.is_lt()),
-            LessEqual => truth(ordering.is_le()),
-            Greater => truth(ordering.is_gt()),
-            GreaterEqual => truth(ordering.is_ge()),
-            // The result has the type of the first operand; so has what a right shift fills in.
-            ShiftLeft => Some(match left {
-                Value::Signed(_) => Value::Signed(if b < 64 { s << b } else { 0 }),
-                _ => Value::Unsigned(if b < 64 { a << b } else { 0 }),
-            }),
-            ShiftRight => Some(match left {
-                Value::Signed(_) => Value::Signed(s >> b.min(63)),
-                _ => Value::Unsigned(if b < 64 { a >> b } else { 0 }),
-            }),
-            Add => converted(a.wrapping_add(b)),
-            Subtract => converted(a.wrapping_sub(b)),
-            Multiply => converted(a.wrapping_mul(b)),
-            Divide if b == 0 => None,
-            Divide if signed => Some(Value::Signed(s.wrapping_div(t))),
-            Divide => Some(Value::Unsigned(a / b)),
-            // Operands are unsigned and the result is signed.
-            Remainder => Some(Value::Signed(a.checked_rem(b)? as i64)),
+    /// # Errors
+    ///
+    /// What is expected in place of the operator or of what is around it.
+    fn apply(self, left: Value, right: Value) -> Result<Value, &'static str> {
+        match (left, right) {
+            (Value::Float32(_), _) | (_, Value::Float32(_)) => Err("no operator beside a float32"),
+            (Value::Float(a), Value::Float(b)) => self.apply_to_floats(a, b),
+            (Value::Float(_), _) | (_, Value::Float(_)) => Err("two integers or two floats around an operator"),
+            (Value::Signed(a), Value::Signed(b)) => self.apply_to_integers(a as u64, b as u64, true, true),
+            (Value::Signed(a), Value::Unsigned(b)) => self.apply_to_integers(a as u64, b, true, false),
+            (Value::Unsigned(a), Value::Signed(b)) => self.apply_to_integers(a, b as u64, false, true),
+            (Value::Unsigned(a), Value::Unsigned(b)) => self.apply_to_integers(a, b, false, false),
         }
     }
+
+    fn apply_to_floats(self, a: f64, b: f64) -> Result<Value, &'static str> {
+        use Operator::*;
+        match self {
+            Add => Ok(Value::Float(a + b)),
+            Subtract => Ok(Value::Float(a - b)),
+            Multiply => Ok(Value::Float(a * b)),
+            Divide if b == 0.0 => Err(ZERO),
+            Divide => Ok(Value::Float(a / b)),
+            Less => Ok(Value::truth(a < b)),
+            LessEqual => Ok(Value::truth(a <= b)),
+            Greater => Ok(Value::truth(a > b)),
+            GreaterEqual => Ok(Value::truth(a >= b)),
+            Equal => Ok(Value::truth(a == b)),
+            NotEqual => Ok(Value::truth(a != b)),
+            Or | And | BitOr | BitXor | BitAnd | ShiftLeft | ShiftRight | Remainder => Err("an operator for floats"),
+        }
+    }
+
+    fn apply_to_integers(self, a: u64, b: u64, left: bool, right: bool) -> Result<Value, &'static str> {
+        use Operator::*;
+        let typed = |bits: u64, signed: bool| if signed { Value::Signed(bits as i64) } else { Value::Unsigned(bits) };
+        let signed = left && right;
+        let (s, t) = (a as i64, b as i64);
+        let ordering = if signed { s.cmp(&t) } else { a.cmp(&b) };
+        Ok(match self {
+            Or => Value::truth(a != 0 || b != 0),
+            And => Value::truth(a != 0 && b != 0),
+            BitOr => typed(a | b, signed),
+            BitXor => typed(a ^ b, signed),
+            BitAnd => typed(a & b, signed),
+            Equal => Value::truth(a == b),
+            NotEqual => Value::truth(a != b),
+            Less => Value::truth(ordering.is_lt()),
+            LessEqual => Value::truth(ordering.is_le()),
+            Greater => Value::truth(ordering.is_gt()),
+            GreaterEqual => Value::truth(ordering.is_ge()),
+            // A shift has the type of its first operand, and goes as far as the low six bits of the second say.
+            ShiftLeft => typed(a.wrapping_shl(b as u32), left),
+            ShiftRight if left => Value::Signed(s.wrapping_shr(b as u32)),
+            ShiftRight => Value::Unsigned(a.wrapping_shr(b as u32)),
+            Add => typed(a.wrapping_add(b), signed),
+            Subtract => typed(a.wrapping_sub(b), signed),
+            Multiply => typed(a.wrapping_mul(b), signed),
+            Divide | Remainder if b == 0 => return Err(ZERO),
+            Divide if signed => Value::Signed(s.wrapping_div(t)),
+            Divide => Value::Unsigned(a / b),
+            Remainder => Value::Unsigned(a % b),
+        })
+    }
 }
+
+/// What is expected of a divisor.
+const ZERO: &str = "a divisor that is not zero";
 
 /// Precedence of `+` and `-`.
 const SUM: u8 = 9;
@@ -275,13 +283,7 @@ impl<'a> Parser<'a> {
             self.lexer.advance(width)?;
             let first = self.unary()?;
             let right = self.binary(first, operator.precedence() + 1)?;
-            left = match operator.apply(left, right) {
-                Some(value) => value,
-                None if left.is_float() || right.is_float() => {
-                    return Err(Fault::new(at, "an operator for floats").wide(width));
-                }
-                None => return Err(Fault::new(at, "a divisor that is not zero").wide(width)),
-            };
+            left = operator.apply(left, right).map_err(|expected| Fault::new(at, expected).wide(width))?;
         }
         Ok(left)
     }
@@ -325,11 +327,11 @@ impl<'a> Parser<'a> {
                     (b'-', Value::Signed(value)) => Ok(Value::Signed(value.wrapping_neg())),
                     (b'-', Value::Unsigned(value)) => Ok(Value::Unsigned(value.wrapping_neg())),
                     (b'-', Value::Float(value)) => Ok(Value::Float(-value)),
-                    (b'-', Value::Float32(bits)) => Ok(Value::Float32(bits ^ (1 << 31))),
                     _ => match bits {
                         Some(bits) if byte == b'!' => Ok(Value::Signed(i64::from(bits == 0))),
                         Some(bits) => Ok(Value::Unsigned(!bits)),
-                        None => Err(Fault::new(at + 1, format!("an integer after `{}`", byte as char))),
+                        None if byte == b'-' => Err(Fault::new(at, "no operator beside a float32").wide(1)),
+                        None => Err(Fault::new(at, "an operator for floats").wide(1)),
                     },
                 }
             }

@@ -6,7 +6,7 @@ use crate::parse::lexer::begins_name;
 use crate::parse::{Initial, Linkage, Offset, Operand, Pointer, Space, Type, Variable};
 
 /// The state space that a directive names.
-pub(super) fn space(word: &str) -> Option<Space> {
+fn space(word: &str) -> Option<Space> {
     Some(match word {
         "reg" => Space::Register,
         "sreg" => Space::Special,
@@ -18,6 +18,11 @@ pub(super) fn space(word: &str) -> Option<Space> {
         "tex" => Space::Texture,
         _ => return None,
     })
+}
+
+/// Whether a declaration can begin with a directive.
+pub(super) fn begins_declaration(word: &str) -> bool {
+    space(word).is_some() || word == "align" || word == "attribute"
 }
 
 /// The type that a directive names.
@@ -51,7 +56,7 @@ fn ty(word: &str) -> Option<Type> {
 }
 
 impl<'a> Parser<'a> {
-    /// Reads `.space ... a, b = 1;` from its state space on, which is next; one variable a name.
+    /// Reads `.space ... a, b = 1;` from behind its linkage; one variable a name.
     pub(super) fn variables(
         &mut self,
         offset: Offset,
@@ -90,27 +95,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What stands before the names: space, alignment, vector and element type, pointer, attributes, in any order behind
-    /// the space.
+    /// What stands before the names: state space, alignment, vector and element type, pointer, attributes. ptxas takes
+    /// alignment and attributes on either side of the space.
     fn variable_head(&mut self, offset: Offset, linkage: Linkage) -> Parsed<Variable<'a>> {
-        let word = self.lexer.peek_directive();
-        let Some(space) = space(word) else {
-            return self.lexer.expected("a state space (`.reg`, `.param`, `.global`, `.shared`, ...)");
-        };
-        self.lexer.take_directive(word)?;
-        let bank = match self.lexer.eat(b'[')? {
-            false => None,
-            true => {
-                let bank = self.count(u64::from(u32::MAX), "the number of a bank")?;
-                self.lexer.expect(b']', "`]` after a bank")?;
-                Some(bank as u32)
-            }
-        };
         let mut head = Variable {
             offset,
             linkage,
-            space,
-            bank,
+            space: Space::Register,
+            bank: None,
             align: None,
             vector: 1,
             ty: Type::B8,
@@ -121,13 +113,23 @@ impl<'a> Parser<'a> {
             extents: Vec::new(),
             initial: None,
         };
+        let mut placed = false;
         let mut typed = false;
         loop {
             let word = self.lexer.peek_directive();
             if word.is_empty() {
                 break;
             }
-            if let Some(ty) = ty(word).filter(|_| !typed) {
+            if let Some(space) = space(word).filter(|_| !placed) {
+                self.lexer.take_directive(word)?;
+                (head.space, placed) = (space, true);
+                if self.lexer.eat(b'[')? {
+                    head.bank = Some(self.count(u64::from(u32::MAX), "the number of a bank")? as u32);
+                    self.lexer.expect(b']', "`]` after a bank")?;
+                }
+                continue;
+            }
+            if let Some(ty) = ty(word).filter(|_| placed && !typed) {
                 self.lexer.take_directive(word)?;
                 (head.ty, typed) = (ty, true);
                 continue;
@@ -141,11 +143,11 @@ impl<'a> Parser<'a> {
                         None => head.align = Some(align),
                     }
                 }
-                "v2" | "v4" | "v8" => {
+                "v2" | "v4" | "v8" if placed && !typed => {
                     self.lexer.take_directive(word)?;
                     head.vector = word.as_bytes()[1] - b'0';
                 }
-                "ptr" => {
+                "ptr" if typed => {
                     self.lexer.take_directive(word)?;
                     head.pointer = Some(Pointer { space: None, align: None });
                 }
@@ -153,7 +155,8 @@ impl<'a> Parser<'a> {
                     self.lexer.take_directive(word)?;
                     head.attributes = Some(self.lexer.enclosed(b'(', b')', "`(` after `.attribute`")?.trim());
                 }
-                _ => match (&mut head.pointer, self::space(word)) {
+                _ if !placed => break,
+                _ => match (&mut head.pointer, space(word)) {
                     (Some(pointer), Some(space)) => {
                         pointer.space = Some(space);
                         self.lexer.take_directive(word)?;
@@ -162,6 +165,9 @@ impl<'a> Parser<'a> {
                     _ => return self.lexer.expected("a type (`.b32`, `.f32`, `.pred`, ...)"),
                 },
             }
+        }
+        if !placed {
+            return self.lexer.expected("a state space (`.reg`, `.param`, `.global`, `.shared`, ...)");
         }
         if !typed {
             return self.lexer.expected("a type (`.b32`, `.f32`, `.pred`, ...)");
@@ -196,6 +202,9 @@ impl<'a> Parser<'a> {
         if self.lexer.peek() == b'{' {
             return self.nested(|parser| {
                 parser.lexer.advance(1)?;
+                if parser.lexer.eat(b'}')? {
+                    return Ok(Initial::List(Vec::new()));
+                }
                 let values = parser.separated(Self::initial)?;
                 parser.lexer.expect(b'}', "`,` or `}` of an initial value")?;
                 Ok(Initial::List(values))

@@ -1,7 +1,7 @@
 //! What stands at the top level of a module.
 
 use super::Parser;
-use super::declaration::space;
+use super::declaration::begins_declaration;
 use crate::parse::fault::{Fault, Parsed};
 use crate::parse::{File, Item, Linkage, Module, Section};
 
@@ -112,7 +112,7 @@ impl<'a> Parser<'a> {
                 module.items.push(Item::Function(function));
                 Ok(())
             }
-            word if space(word).is_some() => {
+            word if begins_declaration(word) => {
                 self.variables(offset, linkage, |_, variable| module.items.push(Item::Variable(variable)))
             }
             _ if linkage != Linkage::Local => self.lexer.expected("`.entry`, `.func` or a state space"),

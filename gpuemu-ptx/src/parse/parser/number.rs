@@ -102,6 +102,7 @@ impl<'a> Parser<'a> {
         }
         let text = self.lexer.slice(start, start + length);
         match text.parse::<f64>() {
+            Ok(value) if value.is_infinite() => self.lexer.expected("a number within the range of float64"),
             Ok(value) if !continues_name(self.lexer.peek_at(length)) => {
                 self.lexer.advance(length)?;
                 Ok(Value::Float(value))

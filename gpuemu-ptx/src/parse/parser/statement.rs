@@ -1,7 +1,7 @@
 //! Statements of a function.
 
 use super::Parser;
-use super::declaration::space;
+use super::declaration::begins_declaration;
 use crate::parse::fault::{Fault, Parsed};
 use crate::parse::lexer::begins_name;
 use crate::parse::{Guard, Inlined, Instruction, Label, Linkage, Location, Statement};
@@ -83,7 +83,7 @@ impl<'a> Parser<'a> {
         let operands = if call { self.call_operands()? } else { self.operands()? };
         if self.lexer.peek() != b';' {
             return match operands.is_empty() {
-                true => self.lexer.expected(format!("`;` or operands after `{opcode}`")),
+                true => self.lexer.expected("`;` or operands after an opcode"),
                 false => self.lexer.expected("`,` or `;` after an operand"),
             };
         }
@@ -109,7 +109,7 @@ impl<'a> Parser<'a> {
             "common" => Linkage::Common,
             _ => Linkage::Local,
         };
-        if linkage != Linkage::Local || space(word).is_some() {
+        if linkage != Linkage::Local || begins_declaration(word) {
             if linkage != Linkage::Local {
                 self.lexer.take_directive(word)?;
             }
@@ -128,7 +128,7 @@ impl<'a> Parser<'a> {
             }
             "branchtargets" => {
                 self.lexer.take_directive(word)?;
-                let targets = self.separated(|parser| parser.lexer.name("a label"))?;
+                let targets = self.separated(Self::branch_target)?;
                 self.semicolon("branch targets")?;
                 Statement::BranchTargets(targets)
             }
@@ -146,6 +146,19 @@ impl<'a> Parser<'a> {
         };
         statements.push(statement);
         Ok(())
+    }
+
+    /// `name`, or `name<3>` for `name0` to `name2`, which is kept as written.
+    fn branch_target(&mut self) -> Parsed<&'a str> {
+        let start = self.lexer.at();
+        let name = self.lexer.name("a label")?;
+        if !self.lexer.eat(b'<')? {
+            return Ok(name);
+        }
+        self.bracketed_count(u64::from(u32::MAX), "how many labels there are")?;
+        let end = self.lexer.at() + 1;
+        self.lexer.expect(b'>', "`>` after the number of labels")?;
+        Ok(self.lexer.slice(start, end))
     }
 
     /// `1 23 5, function_name $L__info_string0+4, inlined_at 1 30 6`.
