@@ -8,11 +8,12 @@ use crate::memory;
 use crate::origin::Origin;
 use crate::pipeline::session::Session;
 use crate::pipeline::trial::{self, Finished};
-use crate::pipeline::{accuracy, calibration};
+use crate::pipeline::{accuracy, artifact, calibration};
 use crate::report::{accuracy as baselines, regressions, results};
 use crate::runner;
 use crate::suite::{Outcome, Suite, TestEntry, Totals};
 use gpuemu_contract::{Contract, DType, TestName};
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -41,6 +42,8 @@ pub struct ProjectSuite {
     worst: Mutex<Vec<(String, f64)>>,
     /// What baselines say of tests that passed.
     notes: Mutex<Vec<String>>,
+    /// Why registers and spills of artifacts were not judged, and of how many.
+    unjudged: Mutex<BTreeMap<String, usize>>,
     /// Why results of passing tests could not be written; failing ones say so in their reports.
     unwritten: Mutex<Vec<String>>,
 }
@@ -54,7 +57,7 @@ impl ProjectSuite {
         };
         let results = results::folder(session.contract().root(), &session.contract().project.name);
         let (worst, notes, unwritten) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Ok(ProjectSuite { session, results, case, worst, notes, unwritten })
+        Ok(ProjectSuite { session, results, case, worst, notes, unjudged: Mutex::default(), unwritten })
     }
 
     fn open(origin: Origin) -> Result<ProjectSuite> {
@@ -230,6 +233,22 @@ impl ProjectSuite {
         calibration::prepare(&self.session, self.session.op(op)?, dtype)
     }
 
+    /// Inspects a compiled kernel.
+    fn artifact(&self, name: &str, kernel: &str, target: &str) -> Result<Outcome> {
+        let contract = self.session.contract();
+        let kernel = contract.kernel(kernel).ok_or_else(|| Error::NotFound(format!("no kernel {kernel}")))?;
+        let is_test = |test: &str| self.entry(test).is_some();
+        let finished = artifact::run(&self.session, name, kernel, target, &self.results, is_test)?;
+        self.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).extend(finished.notes.iter().cloned());
+        let mut properties = finished.figures;
+        properties.extend(finished.notes.into_iter().map(|note| ("note".to_owned(), note)));
+        if let Some(why) = finished.unjudged {
+            properties.push(("unjudged".to_owned(), why.clone()));
+            *self.unjudged.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).entry(why).or_default() += 1;
+        }
+        Ok(Outcome { failure: finished.failure, properties })
+    }
+
     /// Measures the accuracy of an op and compares with the accepted one.
     fn accuracy(&self, name: &str, op: &str, dtype: DType) -> Result<Outcome> {
         self.calibrated(op, dtype)?;
@@ -365,6 +384,10 @@ impl Suite for ProjectSuite {
         let mut notes = self.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
         notes.sort();
         lines.append(&mut notes);
+        for (why, count) in self.unjudged.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).iter() {
+            let artifacts = if *count == 1 { "artifact was" } else { "artifacts were" };
+            lines.push(format!("registers and spills of {count} {artifacts} not judged: {why}"));
+        }
         let unwritten = self.unwritten.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some(first) = unwritten.first() {
             let more = match unwritten.len() {

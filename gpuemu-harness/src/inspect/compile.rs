@@ -3,63 +3,37 @@
 use crate::error::{Error, Result};
 use crate::files::{alone, write_atomically};
 use crate::inspect::committed::{Record, digest, path_of, shown, source_of};
-use crate::process::{self, Ending, Limits};
 use gpuemu_contract::Kernel;
+use gpuemu_ptx::vendor::{Tool, Toolbox};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::Arc;
-use std::time::Duration;
 
-/// What one compilation may use up; templates of large libraries take minutes.
-const LIMITS: Limits = Limits { timeout: Duration::from_secs(600), stdout: 16 << 20 };
-
-/// A compiler that was found.
-#[derive(Clone, Copy, Debug)]
-pub struct Nvcc<'a> {
-    /// Its executable.
-    pub path: &'a Path,
-    /// Its release, `13.5`.
-    pub release: &'a str,
-}
-
-/// Compiles the source of a kernel for a target and puts the PTX beside it, in place of the one that is there. When
-/// anything fails, the one that is there stays.
+/// Compiles the source of a kernel for a target with the nvcc of a toolbox and puts the PTX beside it, in place of the
+/// one that is there. When anything fails, the one that is there stays.
 ///
 /// # Errors
 ///
-/// [`Error::Tool`] with what the compiler said.
-pub fn update(kernel: &Kernel, target: &str, root: &Path, nvcc: Nvcc<'_>) -> Result<PathBuf> {
+/// [`Error::Tool`] with what the compiler said, or where it was looked for.
+pub fn update(kernel: &Kernel, target: &str, root: &Path, toolbox: &Toolbox) -> Result<PathBuf> {
     let source = source_of(kernel)?;
     let folder = source.parent().unwrap_or(Path::new("."));
     let to = path_of(source, target);
+    let failed = |error: gpuemu_ptx::Error| {
+        let kept = if to.exists() { format!("; {} stays as it is", shown(&to, root)) } else { String::new() };
+        Error::Tool(format!("{} was not compiled for {target}{kept}: {error}", shown(source, root)))
+    };
+    // `nvcc 13.5 (path)`: where it lies is no business of other machines.
+    let compiler = toolbox.describe(Tool::Nvcc).map_err(failed)?;
+    let compiler = compiler.split(" (").next().unwrap_or_default().to_owned();
     // What is hashed is what was there when the compiler began.
     let digest = digest(source)?;
-    let made = tempfile::Builder::new().prefix("gpuemu-").suffix(".ptx").tempfile();
-    let made = made.map_err(|error| Error::File(format!("cannot create a temporary file: {error}")))?;
-    let mut command = Command::new(nvcc.path);
-    command.current_dir(folder).args(["-ptx", "-lineinfo"]).arg(format!("-arch={target}"));
-    command.args(&kernel.compile_options).arg("-o").arg(made.path());
-    command.arg(source.file_name().unwrap_or_default());
-    let name = shown(source, root);
-    let finished = process::run(&mut command, Arc::default(), LIMITS)
-        .map_err(|error| Error::Tool(format!("cannot start {}: {error}", nvcc.path.display())))?;
-    if finished.ending != Ending::Exited(0) {
-        let said = [String::from_utf8_lossy(&finished.stdout).trim(), &finished.stderr].join("\n");
-        let said = said.trim().lines().map(|line| format!("\n  {line}")).collect::<String>();
-        return Err(Error::Tool(format!(
-            "{name} was not compiled for {target}: nvcc {} {}, and {} stays as it is{said}",
-            nvcc.release,
-            finished.ending,
-            shown(&to, root)
-        )));
+    let mut flags = vec!["-lineinfo".to_owned()];
+    flags.extend(kernel.compile_options.iter().cloned());
+    let ptx = toolbox.compile(source, target, &flags).map_err(failed)?;
+    if !ptx.lines().any(|line| line.trim_start().starts_with(".version")) {
+        let what = gpuemu_ptx::Error::ToolFailed("what nvcc wrote is no PTX, it has no .version".to_owned());
+        return Err(failed(what));
     }
-    let ptx = std::fs::read_to_string(made.path())
-        .map_err(|error| Error::Tool(format!("nvcc left no PTX of {name} for {target}: {error}")))?;
-    if !ptx.contains(".version") {
-        return Err(Error::Tool(format!("nvcc left no PTX of {name} for {target}: what it wrote has no .version")));
-    }
-    let record =
-        Record { digest, compiler: format!("nvcc {}", nvcc.release), options: kernel.compile_options.join(" ") };
+    let record = Record { digest, compiler, options: kernel.compile_options.join(" ") };
     let text = format!("{}\n{}", record.line(), without_folders(&ptx, folder));
     alone(folder, || write_atomically(&to, text.as_bytes()))?;
     Ok(to)
@@ -104,15 +78,18 @@ mod tests {
 
     /// A compiler of a few lines: what it is asked goes into its output.
     #[cfg(unix)]
-    fn compiler(folder: &Path, body: &str) -> PathBuf {
+    fn toolbox(folder: &Path, body: &str) -> Toolbox {
         use std::os::unix::fs::PermissionsExt;
         let path = folder.join("nvcc");
         let script = format!(
-            "#!/bin/sh\nfor last; do :; done\nwhile [ \"$1\" != -o ]; do asked=\"$asked $1\"; shift; done\nout=$2\n{body}\n"
+            "#!/bin/sh\n\
+             if [ \"$1\" = --version ]; then\n\
+             echo 'nvcc: NVIDIA (R) Cuda compiler driver'; echo 'Cuda compilation tools, release 13.5, V13.5.37'; exit\nfi\n\
+             while [ \"$1\" != -o ]; do asked=\"$asked $source\"; source=$1; shift; done\nout=$2\n{body}\n"
         );
         std::fs::write(&path, script).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        path
+        Toolbox::new(gpuemu_ptx::vendor::Settings { nvcc: Some(path), ..Default::default() })
     }
 
     #[cfg(unix)]
@@ -123,46 +100,43 @@ mod tests {
         std::fs::write(root.join("k.cu"), "__global__ void k() {}\n").unwrap();
         let contract = "[[kernels]]\nname = \"k\"\nsource = \"k.cu\"\ncompile_options = [\"-O2\", \"-DN=3\"]\n\
                         [kernels.artifact_checks]\ntargets = [\"sm_80\"]\n";
-        let kernel = gpuemu_contract::Contract::parse(contract, &root.join("gpuemu.toml")).unwrap().kernels.remove(0);
+        let kernel =
+            gpuemu_contract::Contract::parse(contract, &root.join("gpuemu.toml")).unwrap().kernels.remove(0);
         let tools = tempfile::tempdir().unwrap();
-        let run = |body: &str| {
-            let path = compiler(tools.path(), body);
-            update(&kernel, "sm_80", root, Nvcc { path: &path, release: "13.5" })
-        };
+        let run = |body: &str| update(&kernel, "sm_80", root, &toolbox(tools.path(), body));
         let ptx = root.join("k.sm_80.ptx");
 
         // One that works: its own comment first, the folder left out, and current from then on.
-        let works = "printf '//%s\\n.version 9.5\\n\\t.file\\t1 \"%s/%s\"\\n' \"$asked\" \"$PWD\" \"$last\" > \"$out\"";
+        let works = "printf '//%s\\n.version 9.5\\n\\t.file\\t1 \"%s\"\\n' \"$asked\" \"$source\" > \"$out\"";
         assert_eq!(run(works).unwrap(), ptx);
         let text = std::fs::read_to_string(&ptx).unwrap();
         let digest = digest(&root.join("k.cu")).unwrap();
         assert_eq!(
             text,
             format!(
-                "// gpuemu: source blake2b:{digest} nvcc 13.5 options -O2 -DN=3\n// -ptx -lineinfo -arch=sm_80 -O2 -DN=3\n\
-                 .version 9.5\n\t.file\t1 \"k.cu\"\n"
+                "// gpuemu: source blake2b:{digest} nvcc 13.5 options -O2 -DN=3\n\
+                 //  -ptx -arch=sm_80 -lineinfo -O2 -DN=3\n.version 9.5\n\t.file\t1 \"k.cu\"\n"
             )
         );
         assert!(committed::load(&kernel, "sm_80", root, "").is_ok());
 
         // Those that do not: what they say is shown, and what lies there stays.
         for (body, said) in [
-            (
-                "echo 'k.cu(1): error: expected a \";\"' >&2; exit 2",
-                "nvcc 13.5 exited with status 2, and k.sm_80.ptx stays as it is\n  k.cu(1): error: expected a \";\"",
-            ),
-            ("echo partial > \"$out\"; echo no memory; exit 1", "\n  no memory"),
-            ("kill -9 $$", "was killed by SIGKILL"),
-            ("true", "what it wrote has no .version"),
-            ("rm -f \"$out\"", "nvcc left no PTX of k.cu for sm_80"),
+            ("echo 'k.cu(1): error: expected a \";\"' >&2; exit 2", "k.cu(1): error: expected a \";\""),
+            ("echo partial > \"$out\"; echo no memory; exit 1", "no memory"),
+            ("kill -9 $$", "SIGKILL"),
+            ("true", "left no PTX"),
+            ("echo garbage > \"$out\"", "it has no .version"),
         ] {
             let error = run(body).unwrap_err();
             assert_eq!(error.code(), "ToolFailed");
-            assert!(error.to_string().contains(said), "{error}");
+            let text_of_error = error.to_string();
+            let start = "k.cu was not compiled for sm_80; k.sm_80.ptx stays as it is: ";
+            assert!(text_of_error.starts_with(start) && text_of_error.contains(said), "{error}");
             assert_eq!(std::fs::read_to_string(&ptx).unwrap(), text, "{said}");
         }
-        let gone = update(&kernel, "sm_80", root, Nvcc { path: Path::new("/no/such/nvcc"), release: "13.5" });
-        assert!(gone.unwrap_err().to_string().starts_with("cannot start /no/such/nvcc: "));
+        let none = update(&kernel, "sm_80", root, &Toolbox::new(Default::default())).unwrap_err();
+        assert!(none.to_string().contains("nvcc is needed and not there"), "{none}");
         let files: Vec<_> = std::fs::read_dir(root).unwrap().map(|file| file.unwrap().file_name()).collect();
         assert_eq!(files.len(), 2, "nothing is left behind: {files:?}");
     }

@@ -69,14 +69,23 @@ pub fn verdict_word(check: Option<Check>) -> &'static str {
 /// binary, or in `target` below `root` when the binary lies elsewhere. Packages that share a target folder are told apart
 /// by `project`; one that has no name goes by its folder's.
 pub fn folder(root: &Path, project: &str) -> PathBuf {
-    let target = std::env::current_exe()
-        .ok()
-        .and_then(|binary| binary.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file()).map(Path::to_owned));
     let project = match (project, root.file_name()) {
         (UNNAMED, Some(folder)) => folder_name(&folder.to_string_lossy()),
         (project, _) => folder_name(project),
     };
-    target.unwrap_or_else(|| root.join("target")).join("gpuemu").join("results").join(project)
+    gpuemu_folder(root).join("results").join(project)
+}
+
+/// Where answers of NVIDIA's tools are kept; it may be deleted at any time.
+pub fn tool_cache(root: &Path) -> PathBuf {
+    gpuemu_folder(root).join("tools")
+}
+
+fn gpuemu_folder(root: &Path) -> PathBuf {
+    let target = std::env::current_exe()
+        .ok()
+        .and_then(|binary| binary.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file()).map(Path::to_owned));
+    target.unwrap_or_else(|| root.join("target")).join("gpuemu")
 }
 
 /// What the contract calls a project whose file does not name it.
