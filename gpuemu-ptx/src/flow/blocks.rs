@@ -184,11 +184,11 @@ fn split(instructions: u32, jumps: &[Jump]) -> (Vec<Block>, Vec<u32>) {
 fn edges(blocks: &mut [Block], block_of: &[u32], instructions: u32, jumps: &[Jump]) -> Vec<(u32, u32)> {
     let mut edges = Vec::with_capacity(blocks.len() * 2);
     let mut jumps = jumps.iter().peekable();
-    for own in 0..blocks.len() {
-        let last = blocks[own].instructions.end - 1;
+    for (own, block) in (0..).zip(blocks) {
+        let last = block.instructions.end - 1;
         let before = edges.len();
         let mut add = |target: u32, leaves: &mut bool| match block_of.get(target as usize) {
-            Some(&to) => edges.push((own as u32, to)),
+            Some(&to) => edges.push((own, to)),
             None => *leaves = true,
         };
         let mut leaves = false;
@@ -204,7 +204,7 @@ fn edges(blocks: &mut [Block], block_of: &[u32], instructions: u32, jumps: &[Jum
             }
             None => add((last + 1).min(instructions), &mut leaves),
         }
-        blocks[own].leaves = leaves;
+        block.leaves = leaves;
         if edges.len() > before + 1 {
             edges[before..].sort_unstable();
             let mut kept = before + 1;

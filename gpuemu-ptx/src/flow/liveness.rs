@@ -115,11 +115,7 @@ fn written_once(flow: &Flow, accesses: &impl Accesses) -> Vec<bool> {
 
 /// Pairs of a register and a block that reads it before any write of its own; and of a register and a block that writes
 /// it for good.
-fn block_summaries(
-    flow: &Flow,
-    accesses: &impl Accesses,
-    written_once: &[bool],
-) -> (Vec<(u32, u32)>, Vec<(u32, u32)>) {
+fn block_summaries(flow: &Flow, accesses: &impl Accesses, written_once: &[bool]) -> (Vec<(u32, u32)>, Vec<(u32, u32)>) {
     let (mut exposed, mut kills) = (Vec::new(), Vec::new());
     let (mut exposed_in, mut killed_in) = (vec![NEVER; accesses.registers()], vec![NEVER; accesses.registers()]);
     for (own, block) in (0..).zip(&flow.blocks) {

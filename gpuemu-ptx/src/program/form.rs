@@ -97,10 +97,7 @@ impl Form {
                 })
                 .unwrap_or(1),
             rounding: word(|word| word.rounding().is_some()).and_then(Word::rounding),
-            compare: opcode
-                .compares()
-                .then(|| word(|word| word.compare().is_some()).and_then(Word::compare))
-                .flatten(),
+            compare: opcode.compares().then(|| word(|word| word.compare().is_some()).and_then(Word::compare)).flatten(),
             operation: word(|word| word.operation().is_some()).and_then(Word::operation),
             scope: word(|word| word.scope().is_some()).and_then(Word::scope),
             order: word(|word| word.order().is_some()).and_then(Word::order),

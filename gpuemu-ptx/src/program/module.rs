@@ -1,5 +1,7 @@
 //! The program as a whole: variables, source files and locations, functions by name.
 
+use crate::error::Error;
+
 use super::form::{Form, FormId};
 use super::function::{Function, FunctionId, Symbol};
 use super::types::{Linkage, Space, Type};
@@ -123,6 +125,20 @@ impl Program {
     /// The entries that a host can launch, in order.
     pub fn entries(&self) -> impl Iterator<Item = (FunctionId, &Function)> {
         (0..).map(FunctionId).zip(&self.functions).filter(|(_, function)| function.entry && function.defined)
+    }
+
+    /// An entry by name.
+    ///
+    /// # Errors
+    ///
+    /// The nearest name, where there is no such entry.
+    pub fn entry(&self, name: &str) -> Result<FunctionId, Error> {
+        if let Some((id, _)) = self.entries().find(|(_, function)| &*function.name == name) {
+            return Ok(id);
+        }
+        let names = self.entries().map(|(_, function)| &*function.name);
+        let nearest = crate::error::nearest(name, names);
+        Err(Error::NoEntry { name: name.to_owned(), nearest, entries: self.entries().count() })
     }
 
     /// The path of a file by the number that locations give.

@@ -4,11 +4,11 @@ pub use crate::parse::{Linkage, Space, Type};
 
 /// An enum whose variants are words of PTX.
 macro_rules! words {
-    ($(#[$outer:meta])* $name:ident { $($variant:ident $text:literal),* $(,)? }) => {
+    ($(#[$outer:meta])* $name:ident { $($(#[$inner:meta])* $variant:ident $text:literal),* $(,)? }) => {
         $(#[$outer])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[allow(missing_docs, reason = "the names are PTX's own")]
-        pub enum $name { $($variant),* }
+        pub enum $name { $($(#[$inner])* $variant),* }
 
         impl $name {
             /// Every one of them.

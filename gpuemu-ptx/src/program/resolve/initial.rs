@@ -2,10 +2,13 @@
 
 use super::module::{Context, Fault, Resolved};
 use crate::parse::{self, Initial, Operand};
+use crate::program::function::Symbol;
 use crate::program::module::Relocation;
 use crate::program::problem::Problem;
-use crate::program::function::Symbol;
 use crate::program::types::{ScalarType, Type};
+
+/// The longest initial value in bytes; what follows it is zero without being written.
+const LONGEST: u64 = 1 << 28;
 
 /// Fills in the initial bytes of a variable of the module.
 pub(super) fn initialise<'a>(context: &mut Context<'a>, variable: &parse::Variable<'a>) -> Resolved<()> {
@@ -37,7 +40,7 @@ pub(super) fn initialise<'a>(context: &mut Context<'a>, variable: &parse::Variab
     while let Some((initial, at, depth)) = pending.pop() {
         if let Initial::List(values) = initial {
             let inner = depth + 1;
-            if inner >= strides.len() && !(values.len() <= 1) {
+            if inner >= strides.len() && values.len() > 1 {
                 return Err(fault("has more braces than the variable has dimensions"));
             }
             let stride = strides.get(inner).copied().unwrap_or(width).max(1);
@@ -46,14 +49,18 @@ pub(super) fn initialise<'a>(context: &mut Context<'a>, variable: &parse::Variab
                 return Err(fault("has more elements than the variable"));
             }
             if open && depth == 0 {
-                size = size.max(values.len() as u64 * stride);
+                size = size.max((values.len() as u64).saturating_mul(stride));
             }
-            pending.extend((0..).zip(values).rev().map(|(index, value)| (value, at + index * stride, inner)));
+            let place = |index: u64| at.saturating_add(index.saturating_mul(stride));
+            pending.extend((0..).zip(values).map(|(index, value)| (value, place(index), inner)));
             continue;
         }
-        let end = at + width;
+        let end = at.saturating_add(width);
         if end > size {
             return Err(fault("is larger than the variable"));
+        }
+        if end > LONGEST {
+            return Err(fault("reaches further than 256 MiB"));
         }
         if bytes.len() < end as usize {
             bytes.resize(end as usize, 0);
@@ -75,6 +82,7 @@ pub(super) fn initialise<'a>(context: &mut Context<'a>, variable: &parse::Variab
             Initial::List(_) | Initial::Property { .. } => {}
         }
     }
+    relocations.sort_by_key(|relocation| relocation.offset);
     let resolved = &mut context.variables[id.0 as usize];
     (resolved.size, resolved.initial, resolved.relocations) = (size, bytes, relocations);
     Ok(())

@@ -8,14 +8,14 @@ use super::locations::Locations;
 use super::parameters::{layout, size_of};
 use crate::error::Error;
 use crate::flow::Flow;
-use crate::parse::{self, Item, Linkage, LineIndex, Module};
+use crate::parse::{self, Item, LineIndex, Linkage, Module};
 use crate::program::form::{Form, FormError, FormId};
 use crate::program::function::{Function, FunctionId, Symbol};
-use crate::program::module::{Program, SourceFile, Variable, VariableId};
 use crate::program::modifier::Word;
+use crate::program::module::{Program, SourceFile, Variable, VariableId};
 use crate::program::opcode::Opcode;
 use crate::program::problem::{Problem, ProgramError};
-use crate::program::types::{ScalarType, Space, Type};
+use crate::program::types::ScalarType;
 
 /// Registers of a module, however its functions share them.
 pub(super) const MAXIMUM_REGISTERS: u32 = 1 << 22;
@@ -173,7 +173,7 @@ impl<'a> Context<'a> {
 
     /// Where a name that borrows from the text stands in it.
     fn offset_of(&self, name: &str) -> u32 {
-        (name.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize).unwrap_or(0) as u32
+        (name.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize) as u32
     }
 
     fn declare_variable(&mut self, variable: &parse::Variable<'a>) -> Resolved<()> {
@@ -314,9 +314,4 @@ fn form_problem(text: &str, error: FormError) -> Problem {
         FormError::Misplaced(word) => Problem::MisplacedModifier { opcode, modifier: word.to_owned() },
         FormError::NoType => Problem::MissingType { opcode },
     }
-}
-
-/// Whether a declaration makes registers rather than memory.
-pub(super) fn is_register(space: Space, ty: Type) -> bool {
-    matches!(space, Space::Register) || matches!(ty, Type::Predicate)
 }
