@@ -242,8 +242,8 @@ impl ProjectSuite {
         self.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).extend(finished.notes.iter().cloned());
         let mut properties = finished.figures;
         properties.extend(finished.notes.into_iter().map(|note| ("note".to_owned(), note)));
-        if let Some(why) = finished.unjudged {
-            properties.push(("unjudged".to_owned(), why.clone()));
+        properties.extend(finished.unjudged.into_iter().map(|check| ("unjudged".to_owned(), check)));
+        if let Some(why) = finished.no_ptxas {
             *self.unjudged.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).entry(why).or_default() += 1;
         }
         Ok(Outcome { failure: finished.failure, properties })
@@ -347,7 +347,9 @@ impl Suite for ProjectSuite {
     fn resolve(&self, name: &str) -> Option<TestEntry> {
         match self.entry(name) {
             Some(entry) => Some(self.listed(name.to_owned(), &entry)),
-            None if name.starts_with("kernel::") || name.starts_with("artifact::") => self.kernels().into_iter().find(|kernel| kernel.name == name),
+            None if name.starts_with("kernel::") || name.starts_with("artifact::") => {
+                self.kernels().into_iter().find(|kernel| kernel.name == name)
+            }
             None => None,
         }
     }

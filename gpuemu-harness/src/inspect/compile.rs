@@ -100,8 +100,7 @@ mod tests {
         std::fs::write(root.join("k.cu"), "__global__ void k() {}\n").unwrap();
         let contract = "[[kernels]]\nname = \"k\"\nsource = \"k.cu\"\ncompile_options = [\"-O2\", \"-DN=3\"]\n\
                         [kernels.artifact_checks]\ntargets = [\"sm_80\"]\n";
-        let kernel =
-            gpuemu_contract::Contract::parse(contract, &root.join("gpuemu.toml")).unwrap().kernels.remove(0);
+        let kernel = gpuemu_contract::Contract::parse(contract, &root.join("gpuemu.toml")).unwrap().kernels.remove(0);
         let tools = tempfile::tempdir().unwrap();
         let run = |body: &str| update(&kernel, "sm_80", root, &toolbox(tools.path(), body));
         let ptx = root.join("k.sm_80.ptx");

@@ -3,8 +3,10 @@
 //! Registers and spills are the assembler's decision: only what `ptxas` reports is judged. Virtual registers of PTX say
 //! nothing about them (a compiler names every value anew), so without `ptxas` a limit is told to be unjudged.
 
-use crate::inspect::finding::Level;
-use gpuemu_contract::ArtifactChecks;
+use crate::inspect::artifact::{self, Artifact};
+use crate::inspect::figures::Measured;
+use crate::inspect::finding::{Finding, Level};
+use gpuemu_contract::{ArtifactChecks, Kernel};
 
 /// The rules of this file, beside those of the lint.
 pub const RULES: [&str; 5] =
@@ -41,8 +43,6 @@ pub struct Cost<'a> {
 pub struct Violation {
     /// Its rule, one of [`RULES`].
     pub rule: &'static str,
-    /// How bad it is.
-    pub level: Level,
     /// What is the matter.
     pub message: String,
     /// Index of the instruction it is about.
@@ -58,11 +58,51 @@ pub struct Policy {
     pub unjudged: Vec<String>,
 }
 
+/// Judges the checks of a kernel over an artifact.
+pub fn inspect(
+    artifact: &Artifact<'_>,
+    kernel: &Kernel,
+    assembled: &Result<artifact::Assembled, String>,
+    measured: &Measured,
+) -> (Vec<Finding>, Vec<String>) {
+    let instructions = artifact.instructions();
+    let cost = Cost {
+        assembled: assembled.as_ref().map_err(String::as_str).map(|assembled| Assembled {
+            registers: assembled.report.registers,
+            spill_stores: assembled.report.spill_stores.into(),
+            spill_loads: assembled.report.spill_loads.into(),
+            stack: assembled.report.stack_frame.into(),
+        }),
+        live_registers: measured.live_registers,
+        declared_local: measured.declared_local,
+        instructions: &instructions,
+    };
+    let policy = judge(&kernel.artifact_checks, &cost);
+    let function = artifact.function();
+    let findings = policy.violations.into_iter().map(|violation| {
+        let instruction = violation.instruction.map(|at| &function.instructions[at]);
+        // What is about the whole kernel stands at its beginning.
+        let first = function.instructions.first().and_then(|first| first.location);
+        let (offset, location) = instruction.map_or((function.offset, first), |i| (i.offset, i.location));
+        Finding {
+            rule: violation.rule,
+            level: Level::Error,
+            message: violation.message,
+            kernel: kernel.name.clone(),
+            target: artifact.arch.name.clone(),
+            source: artifact.place_in_source(location),
+            ptx: Some(artifact.place_in_ptx(offset)),
+            allowed: None,
+        }
+    });
+    (findings.collect(), policy.unjudged)
+}
+
 /// Judges the checks.
 pub fn judge(checks: &ArtifactChecks, cost: &Cost<'_>) -> Policy {
     let mut policy = Policy::default();
     let mut violation = |rule, message, instruction| {
-        policy.violations.push(Violation { rule, level: Level::Error, message, instruction });
+        policy.violations.push(Violation { rule, message, instruction });
     };
     let local = match cost.assembled {
         Ok(Assembled { registers, spill_stores, spill_loads, stack }) => {

@@ -22,8 +22,10 @@ pub struct Finished {
     pub figures: Vec<(String, String)>,
     /// What is told of it below the summary of the run.
     pub notes: Vec<String>,
-    /// Why checks that need ptxas were not judged.
-    pub unjudged: Option<String>,
+    /// Checks that were not judged, each with its reason.
+    pub unjudged: Vec<String>,
+    /// Why `ptxas` was not asked.
+    pub no_ptxas: Option<String>,
 }
 
 /// Runs the test of a kernel and a target; results go to `results`, and `is_test` says which tests the project has.
@@ -56,7 +58,7 @@ pub fn run(
         return Err(Error::Tool(format!("{why} (GPUEMU_REQUIRE=1)")));
     }
     let measured = figures::measure(&artifact, kernel, assembled.as_ref().ok());
-    let mut findings = policy::findings(&artifact, kernel, target, &assembled, &measured);
+    let (mut findings, unjudged) = policy::inspect(&artifact, kernel, &assembled, &measured);
     findings.extend(lint::findings(&artifact, kernel, target));
     let info = info(&artifact, kernel, assembled.as_ref().ok());
     let baseline = Baseline {
@@ -83,7 +85,8 @@ pub fn run(
         failure: inspected.failure(root, &replay, environment.github),
         figures: baseline.metrics.iter().map(|metric| (metric.name.clone(), metric.value.to_string())).collect(),
         notes: inspected.notes(root, environment.github),
-        unjudged: assembled.as_ref().err().cloned(),
+        unjudged,
+        no_ptxas: assembled.as_ref().err().cloned(),
     };
     finished.notes.extend(unused(session, kernel, target, &findings).map(|note| format!("{test}: {note}")));
     results::write(results_folder, test, &[inspected.line()])?;
@@ -140,7 +143,8 @@ fn unused(session: &Session, kernel: &Kernel, target: &str, findings: &[Finding]
         unused.retain(|rule| !broken.iter().any(|finding| finding.rule == *rule));
     }
     let rules = unused.iter().map(|rule| format!("`{rule}`")).collect::<Vec<_>>().join(", ");
-    (!unused.is_empty()).then(|| format!("nothing breaks the allowed {rules}: [kernels.allow] need not name it any more"))
+    (!unused.is_empty())
+        .then(|| format!("nothing breaks the allowed {rules}: [kernels.allow] need not name it any more"))
 }
 
 fn log(

@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use crate::mirror::worker::Workers;
 use crate::mirror::{self, Mirror};
 use crate::process;
-use crate::report::results;
 use crate::python::Python;
+use crate::report::results;
 use crate::subject::Subject;
 use crate::subject::function::Function;
 use crate::subject::script::ScriptSubject;
@@ -35,7 +35,7 @@ pub struct Session {
     subjects: Mutex<HashMap<String, Slot<dyn Subject>>>,
     toolbox: Toolbox,
     /// Committed PTX that this process has compiled again.
-    updated: Mutex<HashMap<PathBuf, Result<()>>>,
+    updated: Mutex<HashMap<PathBuf, Arc<OnceLock<Result<()>>>>>,
     started: Instant,
     keeps_regressions: bool,
 }
@@ -158,8 +158,11 @@ impl Session {
 
     /// Compiles a file once in this process, however many kernels and tests share it.
     pub fn update_once(&self, file: PathBuf, compile: impl FnOnce() -> Result<()>) -> Result<()> {
-        let mut updated = self.updated.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        updated.entry(file).or_insert_with(compile).clone()
+        let slot = {
+            let mut updated = self.updated.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            updated.entry(file).or_default().clone()
+        };
+        slot.get_or_init(compile).clone()
     }
 
     /// The op of a test.
