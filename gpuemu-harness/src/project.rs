@@ -387,8 +387,8 @@ impl Suite for ProjectSuite {
         notes.sort();
         lines.append(&mut notes);
         for (why, count) in self.unjudged.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).iter() {
-            let artifacts = if *count == 1 { "artifact was" } else { "artifacts were" };
-            lines.push(format!("registers and spills of {count} {artifacts} not judged: {why}"));
+            let artifacts = if *count == 1 { "artifact" } else { "artifacts" };
+            lines.push(format!("registers and spills of {count} {artifacts} were not judged: {why}"));
         }
         let unwritten = self.unwritten.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some(first) = unwritten.first() {
