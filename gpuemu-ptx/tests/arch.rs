@@ -56,10 +56,9 @@ fn an_unknown_name_gets_the_nearest_or_hears_that_it_is_too_new() {
     }
 }
 
-/// CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability": resident blocks, warps, shared
-/// memory of an SM and of a block in KiB.
+/// CCCL 13.3, `cuda/__device/arch_traits.h`: resident blocks, warps, shared memory of an SM and of a block in KiB.
 #[test]
-fn limits_are_those_of_the_programming_guide() {
+fn limits_are_those_that_nvidia_states() {
     for (name, blocks, warps, shared_sm, shared_block) in [
         ("sm_75", 16, 32, 64, 64),
         ("sm_80", 32, 64, 164, 163),

@@ -156,13 +156,14 @@ fn in_wheels(folders: &[PathBuf], tool: Tool) -> Vec<Candidate> {
     unique(paths.into_iter())
 }
 
-/// Executable files, each once however many links lead to it.
+/// Executable files, each once however many links lead to its folder. (Of a file itself, the name may say what it does.)
 fn unique(paths: impl Iterator<Item = PathBuf>) -> Vec<Candidate> {
     let mut seen = BTreeSet::new();
-    paths
-        .filter(|path| is_executable(path) && seen.insert(std::fs::canonicalize(path).unwrap_or_else(|_| path.clone())))
-        .map(Candidate::new)
-        .collect()
+    let place = |path: &PathBuf| {
+        let folder = path.parent().and_then(|folder| std::fs::canonicalize(folder).ok());
+        (folder, path.file_name().map(ToOwned::to_owned))
+    };
+    paths.filter(|path| is_executable(path) && seen.insert(place(path))).map(Candidate::new).collect()
 }
 
 fn is_executable(path: &Path) -> bool {
