@@ -24,7 +24,7 @@ import numpy as np
 from declaration import TYPES, Kernel, Scalar, Tensor
 
 HERE = Path(__file__).resolve().parent
-FILES = ["reductions"]
+FILES = ["reductions", "dots", "attention", "atomics", "scans", "elementwise", "memory", "control"]
 TARGETS = [80, 89, 90, 100]
 ALIGNMENT = 256
 
@@ -71,7 +71,7 @@ def compile_one(title: str, target: int, out: Path) -> dict[str, Any]:
         {(kernel.function.arg_names.index(name),): value for name, value in kernel.constants.items()},
         attributes,
     )
-    options = {"num_warps": kernel.num_warps, "num_stages": kernel.num_stages, **kernel.options}
+    options = {"num_warps": kernel.num_warps, "num_stages": kernel.num_stages, "enable_fp_fusion": True, **kernel.options}
     compiled = triton.compile(source, target=GPUTarget("cuda", target, 32), options=options)
     ptx = compiled.asm["ptx"]
     file = f"{title}.sm_{target}.ptx"
@@ -92,7 +92,7 @@ def compile_one(title: str, target: int, out: Path) -> dict[str, Any]:
         "threads": 32 * (getattr(facts, "num_warps_total", None) or kernel.num_warps),
         "cluster": int(facts.num_ctas),
         "shared_bytes": int(facts.shared),
-        # Bytes for every block, in one allocation whose address is the last argument but one; the last one is null.
+        # For each block; the address of all is the last parameter but one of the entry. The last one may be null.
         "scratch_bytes": int(getattr(facts, "global_scratch_size", 0) or 0),
         "scratch_alignment": int(getattr(facts, "global_scratch_align", 1) or 1),
     }
@@ -151,7 +151,7 @@ def job(task: tuple[str, int, str]) -> dict[str, Any]:
     try:
         return compile_one(title, target, Path(out))
     except Exception as error:
-        return {"kernel": title, "target": f"sm_{target}", "failed": f"{type(error).__name__}: {error}"}
+        return {"kernel": title, "target": f"sm_{target}", "failed": f"{type(error).__name__}: {error}"[:2000]}
 
 
 def main() -> int:
