@@ -12,3 +12,6 @@ pub use blocks::{Block, BlockId, Flow, Jump};
 pub use graph::Graph;
 pub use liveness::{Accesses, Liveness};
 pub use loops::{Loop, LoopId};
+
+#[cfg(test)]
+mod tests;

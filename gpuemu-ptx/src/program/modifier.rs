@@ -82,7 +82,7 @@ words! {
         T128x128 "128x128b", T64x128 "64x128b", T32x128 "32x128b", X1 "x1", X2 "x2", X4 "x4", X8 "x8", X16 "x16",
         X32 "x32", X64 "x64", X128 "x128",
         // Tensor maps.
-        Replace "replace", CpFenceproxy "cp_fenceproxy", GlobalAddress "global_address", Rank "rank",
+        Replace "replace", B1024 "b1024", CpFenceproxy "cp_fenceproxy", GlobalAddress "global_address", Rank "rank",
         BoxDim "box_dim", GlobalDim "global_dim", GlobalStride "global_stride", ElementStride "element_stride",
         Elemtype "elemtype", InterleaveLayout "interleave_layout", SwizzleMode "swizzle_mode",
         SwizzleAtomicity "swizzle_atomicity", FillMode "fill_mode",
