@@ -115,7 +115,7 @@ fn an_error_of_the_module_has_its_line() {
     for (ptx, expected_line, part) in [
         (PTX.replace("fma.rn.f32", "fma.rn.f31"), Some(14), "f31"),
         (PTX.replace("@%p bra DONE;", "@%p bra NOWHERE;"), Some(11), "NOWHERE"),
-        (PTX.replace(".target sm_80", ".target sm_90"), None, "sm_90"),
+        (PTX.replace(".target sm_80", ".target sm_90"), None, ".target is higher"),
         ("this is no PTX".to_owned(), None, ""),
     ] {
         let error = Toolbox::new(settings()).assemble(Job { ptx: &ptx, target: "sm_80", flags: &[] }).unwrap_err();
