@@ -423,6 +423,11 @@ impl Arch {
         self.features.contains(&feature)
     }
 
+    /// Everything that [`Arch::supports`].
+    pub fn features(&self) -> impl Iterator<Item = Feature> + '_ {
+        self.features.iter().copied()
+    }
+
     /// How products of this format add up in this instruction; nothing where the architecture has no such product or
     /// where it is not known.
     pub fn accumulation(&self, instruction: MatrixInstruction, input: MatrixFormat) -> Option<&Accumulation> {
