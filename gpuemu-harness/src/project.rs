@@ -388,7 +388,9 @@ impl Suite for ProjectSuite {
         lines.append(&mut notes);
         for (why, count) in self.unjudged.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).iter() {
             let artifacts = if *count == 1 { "artifact" } else { "artifacts" };
-            lines.push(format!("registers and spills of {count} {artifacts} were not judged: {why}"));
+            lines.push(format!(
+                "registers, spills and accepted figures of ptxas were not judged for {count} {artifacts}: {why}"
+            ));
         }
         let unwritten = self.unwritten.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some(first) = unwritten.first() {

@@ -77,7 +77,7 @@ fn a_right_artifact_passes_and_says_what_was_not_judged() {
     let lines = suite.finish(&Totals::default()).unwrap();
     assert_has(
         &lines.join("\n"),
-        &["registers and spills of 1 artifact were not judged: ptxas is needed and not there"],
+        &["figures of ptxas were not judged for 1 artifact: ptxas is needed and not there"],
     );
 
     // What cannot be judged fails where everything is required.

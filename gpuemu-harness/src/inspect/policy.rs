@@ -4,9 +4,10 @@
 //! nothing about them (a compiler names every value anew), so without `ptxas` a limit is told to be unjudged.
 
 use crate::inspect::artifact::{self, Artifact};
-use crate::inspect::figures::Measured;
 use crate::inspect::finding::{Finding, Level};
 use gpuemu_contract::{ArtifactChecks, Kernel};
+use gpuemu_ptx::metrics::Metrics;
+use gpuemu_ptx::program::Instruction;
 
 /// The rules of this file, beside those of the lint.
 pub const RULES: [&str; 5] =
@@ -63,9 +64,10 @@ pub fn inspect(
     artifact: &Artifact<'_>,
     kernel: &Kernel,
     assembled: &Result<artifact::Assembled, String>,
-    measured: &Measured,
+    metrics: &Metrics,
 ) -> (Vec<Finding>, Vec<String>) {
-    let instructions = artifact.instructions();
+    let (instructions, names): (Vec<&Instruction>, Vec<&str>) =
+        artifact.instructions(metrics).map(|(_, instruction, form)| (instruction, &*form.text)).unzip();
     let cost = Cost {
         assembled: assembled.as_ref().map_err(String::as_str).map(|assembled| Assembled {
             registers: assembled.report.registers,
@@ -73,14 +75,14 @@ pub fn inspect(
             spill_loads: assembled.report.spill_loads.into(),
             stack: assembled.report.stack_frame.into(),
         }),
-        live_registers: measured.live_registers,
-        declared_local: measured.declared_local,
-        instructions: &instructions,
+        live_registers: metrics.pressure.registers,
+        declared_local: metrics.local_bytes,
+        instructions: &names,
     };
     let policy = judge(&kernel.artifact_checks, &cost);
     let function = artifact.function();
     let findings = policy.violations.into_iter().map(|violation| {
-        let instruction = violation.instruction.map(|at| &function.instructions[at]);
+        let instruction = violation.instruction.map(|at| instructions[at]);
         // What is about the whole kernel stands at its beginning.
         let first = function.instructions.first().and_then(|first| first.location);
         let (offset, location) = instruction.map_or((function.offset, first), |i| (i.offset, i.location));

@@ -57,8 +57,8 @@ pub fn run(
     if let (Err(why), true) = (&assembled, environment.require) {
         return Err(Error::Tool(format!("{why} (GPUEMU_REQUIRE=1)")));
     }
-    let measured = figures::measure(&artifact, kernel, assembled.as_ref().ok());
-    let (mut findings, unjudged) = policy::inspect(&artifact, kernel, &assembled, &measured);
+    let metrics = gpuemu_ptx::metrics::measure(&artifact.program, artifact.entry);
+    let (mut findings, unjudged) = policy::inspect(&artifact, kernel, &assembled, &metrics);
     findings.extend(lint::findings(&artifact, kernel, target));
     let info = info(&artifact, kernel, assembled.as_ref().ok());
     let baseline = Baseline {
@@ -66,8 +66,9 @@ pub fn run(
         file: Path::new(FOLDER).join("artifact").join(format!("{}.{target}.snap", kernel.name)),
         description: format!("What {} costs on {target}.", kernel.name),
         info,
-        metrics: measured.metrics,
+        metrics: figures::measure(&artifact, kernel, &metrics, assembled.as_ref().ok()),
         tools: tools(&assembled),
+        parts: figures::PARTS,
     };
     let policies = &contract.policies;
     let budget = Budget { relative: policies.warn_threshold, fails: policies.fail_on_regression };
@@ -88,6 +89,11 @@ pub fn run(
         unjudged,
         no_ptxas: assembled.as_ref().err().cloned(),
     };
+    // Without ptxas there is one line for all artifacts; with it, what sets its figures apart is a fact of this one.
+    match &assembled {
+        Ok(_) => finished.notes.extend(judgement.unjudged.iter().map(|note| format!("{test}: {note}"))),
+        Err(_) => finished.unjudged.extend(judgement.unjudged.iter().cloned()),
+    }
     finished.notes.extend(unused(session, kernel, target, &findings).map(|note| format!("{test}: {note}")));
     results::write(results_folder, test, &[inspected.line()])?;
     log(session, test, &findings, results_folder, is_test)?;
@@ -118,10 +124,11 @@ fn info(artifact: &Artifact<'_>, kernel: &Kernel, assembled: Option<&Assembled>)
 
 fn tools(assembled: &std::result::Result<Assembled, String>) -> Vec<Tool> {
     let version = |assembled: &Assembled| assembled.ptxas.clone();
-    let ptxas = assembled.as_ref().map(version).map_err(Clone::clone);
+    let absent = || "there is no ptxas here".to_owned();
+    let ptxas = assembled.as_ref().map(version).map_err(|_| absent());
     let sass = match assembled {
         Ok(assembled) => assembled.sass.as_ref().map(|_| version(assembled)).map_err(Clone::clone),
-        Err(why) => Err(why.clone()),
+        Err(_) => Err(absent()),
     };
     vec![Tool { name: "ptxas", version: ptxas }, Tool { name: "sass", version: sass }]
 }
