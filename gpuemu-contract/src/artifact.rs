@@ -4,7 +4,18 @@
 //! them equal to what the inspection computes.
 
 /// Rules of the lint, as `[kernels.allow]` names them.
-pub const RULES: &[&str] = &["fp64-in-fp32", "index-wraps", "missing-barrier", "narrow-global-access", "spill-in-loop"];
+pub const RULES: &[&str] = &[
+    "divergent-barrier",
+    "float-atomic-order",
+    "fp64-in-fp32",
+    "index-wraps",
+    "missing-barrier",
+    "narrow-global-access",
+    "shuffle-under-divergence",
+    "spill-in-loop",
+    "uninitialised-register",
+    "unused-parameter",
+];
 
 /// Metrics of a snapshot that have a budget, as `[kernels.budget]` names them.
 pub const METRICS: &[&str] = &[

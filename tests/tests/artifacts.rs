@@ -3,6 +3,7 @@
 use gpuemu_harness::environment::{Environment, SnapshotUpdate, Update};
 use gpuemu_harness::project::ProjectSuite;
 use gpuemu_harness::suite::{Suite, Totals};
+use gpuemu_tests::ptx::SCALE;
 use gpuemu_tests::sessions::{Place, assert_has, suite_report};
 use std::fs;
 use std::path::PathBuf;
@@ -14,30 +15,6 @@ source = "kernels/scale.ptx"
 [kernels.artifact_checks]
 targets = ["sm_80"]
 "#;
-
-/// `y[i] = 2 * x[i]` for one block, as a person would write it.
-const SCALE: &str = "\
-.version 7.0
-.target sm_80
-.address_size 64
-
-.visible .entry scale(.param .u64 x, .param .u64 y)
-{
-    .reg .b32 %r<3>;
-    .reg .f32 %f<3>;
-    .reg .b64 %rd<6>;
-    ld.param.u64 %rd1, [x];
-    ld.param.u64 %rd2, [y];
-    mov.u32 %r1, %tid.x;
-    mul.wide.u32 %rd3, %r1, 4;
-    add.s64 %rd4, %rd1, %rd3;
-    add.s64 %rd5, %rd2, %rd3;
-    ld.global.f32 %f1, [%rd4];
-    add.f32 %f2, %f1, %f1;
-    st.global.f32 [%rd5], %f2;
-    ret;
-}
-";
 
 const TEST: &str = "artifact::scale::sm_80";
 
@@ -75,10 +52,7 @@ fn a_right_artifact_passes_and_says_what_was_not_judged() {
     assert_eq!(property("instructions"), Some("10"));
     assert_has(property("unjudged").unwrap(), &["max_registers 64 and max_spills 0 are not judged: ptxas is needed"]);
     let lines = suite.finish(&Totals::default()).unwrap();
-    assert_has(
-        &lines.join("\n"),
-        &["figures of ptxas were not judged for 1 artifact: ptxas is needed and not there"],
-    );
+    assert_has(&lines.join("\n"), &["figures of ptxas were not judged for 1 artifact: ptxas is needed and not there"]);
 
     // What cannot be judged fails where everything is required.
     let required = report(&place, |environment| environment.require = true);

@@ -9,9 +9,14 @@ use gpuemu_contract::{ArtifactChecks, Kernel};
 use gpuemu_ptx::metrics::Metrics;
 use gpuemu_ptx::program::Instruction;
 
-/// The rules of this file, beside those of the lint.
-pub const RULES: [&str; 5] =
-    ["max-registers", "max-spills", "max-local-memory", "required-pattern", "forbidden-pattern"];
+/// The rules of this file, beside those of the lint, and what each finds.
+pub const RULES: [(&str, &str); 5] = [
+    ("max-registers", "more registers than artifact_checks allow"),
+    ("max-spills", "more spilled words than artifact_checks allow"),
+    ("max-local-memory", "more local memory than artifact_checks allow"),
+    ("required-pattern", "no instruction has a name that artifact_checks require"),
+    ("forbidden-pattern", "an instruction has a name that artifact_checks forbid"),
+];
 
 /// What `ptxas` reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,6 +99,7 @@ pub fn inspect(
             target: artifact.arch.name.clone(),
             source: artifact.place_in_source(location),
             ptx: Some(artifact.place_in_ptx(offset)),
+            related: Vec::new(),
             allowed: None,
         }
     });

@@ -4,13 +4,13 @@ use crate::environment::Update;
 use crate::error::{Error, Result};
 use crate::inspect::artifact::{Artifact, Assembled};
 use crate::inspect::committed::{is_written_by_hand, path_of, source_of};
-use crate::inspect::finding::Finding;
+use crate::inspect::finding::{Finding, Level, repository};
 use crate::inspect::snapshot::{self, Baseline, Budget, FOLDER, Tool};
 use crate::inspect::{compile, figures, lint, policy, sarif};
 use crate::pipeline::session::Session;
 use crate::report::artifact::Inspected;
 use crate::report::results;
-use gpuemu_contract::Kernel;
+use gpuemu_contract::{Kernel, LintPolicy};
 use std::path::Path;
 
 /// What became of an artifact test.
@@ -20,8 +20,10 @@ pub struct Finished {
     pub failure: Option<String>,
     /// Its figures, in the order of the snapshot.
     pub figures: Vec<(String, String)>,
-    /// What is told of it below the summary of the run.
-    pub notes: Vec<String>,
+    /// What is told of it below the summary of the run, without its name: several targets may share it.
+    pub told: Vec<String>,
+    /// Annotations of warnings, where GitHub Actions asks for them.
+    pub annotations: Vec<String>,
     /// Checks that were not judged, each with its reason.
     pub unjudged: Vec<String>,
     /// Why `ptxas` was not asked.
@@ -59,7 +61,7 @@ pub fn run(
     }
     let metrics = gpuemu_ptx::metrics::measure(&artifact.program, artifact.entry);
     let (mut findings, unjudged) = policy::inspect(&artifact, kernel, &assembled, &metrics);
-    findings.extend(lint::findings(&artifact, kernel, target));
+    findings.extend(lint::findings(&artifact, kernel, &metrics));
     let info = info(&artifact, kernel, assembled.as_ref().ok());
     let baseline = Baseline {
         root,
@@ -81,20 +83,26 @@ pub fn run(
         metrics: &baseline.metrics,
         findings: &findings,
         judgement: &judgement,
+        fails_from: match policies.lint {
+            LintPolicy::Error => Some(Level::Error),
+            LintPolicy::Warning => Some(Level::Warning),
+            LintPolicy::Never => None,
+        },
     };
     let mut finished = Finished {
         failure: inspected.failure(root, &replay, environment.github),
         figures: baseline.metrics.iter().map(|metric| (metric.name.clone(), metric.value.to_string())).collect(),
-        notes: inspected.notes(root, environment.github),
+        told: inspected.told(root),
+        annotations: if environment.github { inspected.annotations(root) } else { Vec::new() },
         unjudged,
         no_ptxas: assembled.as_ref().err().cloned(),
     };
     // Without ptxas there is one line for all artifacts; with it, what sets its figures apart is a fact of this one.
     match &assembled {
-        Ok(_) => finished.notes.extend(judgement.unjudged.iter().map(|note| format!("{test}: {note}"))),
+        Ok(_) => finished.told.extend(judgement.unjudged.iter().cloned()),
         Err(_) => finished.unjudged.extend(judgement.unjudged.iter().cloned()),
     }
-    finished.notes.extend(unused(session, kernel, target, &findings).map(|note| format!("{test}: {note}")));
+    finished.told.extend(unused(session, kernel, target, &findings));
     results::write(results_folder, test, &[inspected.line()])?;
     log(session, test, &findings, results_folder, is_test)?;
     Ok(finished)
@@ -146,7 +154,8 @@ fn unused(session: &Session, kernel: &Kernel, target: &str, findings: &[Finding]
         }
         // One that cannot be read fails in its own test, and may well break the rule.
         let artifact = Artifact::open(kernel, other, session.contract().root(), "").ok()?;
-        let broken = lint::findings(&artifact, kernel, other);
+        let metrics = gpuemu_ptx::metrics::measure(&artifact.program, artifact.entry);
+        let broken = lint::findings(&artifact, kernel, &metrics);
         unused.retain(|rule| !broken.iter().any(|finding| finding.rule == *rule));
     }
     let rules = unused.iter().map(|rule| format!("`{rule}`")).collect::<Vec<_>>().join(", ");
@@ -161,7 +170,7 @@ fn log(
     results_folder: &Path,
     is_test: impl Fn(&str) -> bool,
 ) -> Result<()> {
-    let repository = crate::inspect::finding::repository(session.contract().root());
+    let repository = repository(session.contract().root());
     // Packages that share a target folder are told apart as their results are.
     let project = results_folder.file_name().unwrap_or_default().to_string_lossy();
     let found = sarif::Found { project: &project, test, repository: &repository, findings };
