@@ -9,7 +9,7 @@ pub const RULES: &[&str] = &[
     "float-atomic-order",
     "fp64-in-fp32",
     "index-wraps",
-    "missing-barrier",
+    "missing-barrier-between-shared-write-and-read",
     "narrow-global-access",
     "shuffle-under-divergence",
     "spill-in-loop",
