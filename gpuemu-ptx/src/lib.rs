@@ -5,6 +5,7 @@
 
 mod error;
 pub mod flow;
+pub mod lint;
 pub mod metrics;
 pub mod parse;
 pub mod program;
