@@ -7,6 +7,7 @@ pub mod arch;
 mod error;
 pub mod flow;
 pub mod occupancy;
+pub mod metrics;
 pub mod parse;
 pub mod program;
 pub mod vendor;

@@ -72,7 +72,7 @@ impl<'a> Parser<'a> {
             }
         }
         if self.lexer.peek() != b';' {
-            return self.lexer.expected("`,` or `;` after a variable");
+            return self.missing("`,` or `;` after a variable");
         }
         self.lexer.advance(1)
     }

@@ -12,6 +12,9 @@ impl<'a> Parser<'a> {
     pub(super) fn operands(&mut self) -> Parsed<Range<u32>> {
         let base = self.pending.len();
         if self.lexer.peek() != b';' {
+            if !self.at_operand() {
+                return self.missing("`;` or an operand");
+            }
             loop {
                 let operand = self.operand()?;
                 self.pending.push(operand);
@@ -69,6 +72,12 @@ impl<'a> Parser<'a> {
         begins_name(byte) && !(byte == b'W' && self.lexer.name_ahead(ahead) == "WARP_SZ")
     }
 
+    /// Whether an operand can begin here.
+    #[inline]
+    fn at_operand(&self) -> bool {
+        begins_name(self.lexer.peek()) || matches!(self.lexer.peek(), b'[' | b'{') || self.at_constant()
+    }
+
     #[inline]
     fn operand(&mut self) -> Parsed<Operand<'a>> {
         if self.at_symbol(0) {
@@ -88,7 +97,7 @@ impl<'a> Parser<'a> {
                 }
                 Ok(Operand::VectorPair(elements, self.lexer.name("a predicate after `|`")?))
             }
-            b'!' | b'-' if self.at_symbol(1) => {
+            b'!' | b'-' if self.at_symbol(self.lexer.width_with_blanks()) => {
                 self.lexer.advance(1)?;
                 let name = self.lexer.dotted_name("a register")?;
                 Ok(if byte == b'!' { Operand::Negated(name) } else { Operand::Minus(name) })

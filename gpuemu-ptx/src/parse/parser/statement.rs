@@ -82,10 +82,7 @@ impl<'a> Parser<'a> {
             opcode.strip_prefix("call").is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ' ', '\t']));
         let operands = if call { self.call_operands()? } else { self.operands()? };
         if self.lexer.peek() != b';' {
-            return match operands.is_empty() {
-                true => self.lexer.expected("`;` or operands after an opcode"),
-                false => self.lexer.expected("`,` or `;` after an operand"),
-            };
+            return self.missing("`,` or `;` after an operand");
         }
         self.lexer.advance(1)?;
         Ok(Statement::Instruction(Instruction { offset, guard, opcode, operands }))
@@ -175,7 +172,9 @@ impl<'a> Parser<'a> {
             let Ok(addend) = u32::try_from(self.addend()?) else {
                 return Err(Fault::new(start, "an offset of less than 4 GiB"));
             };
-            self.lexer.expect(b',', "`,` and `inlined_at`")?;
+            if !self.lexer.eat(b',')? {
+                return self.missing("`,` and `inlined_at`");
+            }
             if self.lexer.peek_name() != "inlined_at" {
                 return self.lexer.expected("`inlined_at`");
             }
@@ -207,7 +206,7 @@ impl<'a> Parser<'a> {
             digits += 1;
         }
         if digits == 0 {
-            return self.lexer.expected(expected);
+            return self.missing(expected);
         }
         self.lexer.advance(digits)?;
         Ok(value)
