@@ -6,8 +6,8 @@
 pub mod arch;
 mod error;
 pub mod flow;
-pub mod occupancy;
 pub mod metrics;
+pub mod occupancy;
 pub mod parse;
 pub mod program;
 pub mod vendor;
