@@ -150,6 +150,7 @@ fn run(got: &Tensor, expected: &Array, bound: Bound<'_>, rules: &Rules<'_>, look
         judge: Judge { grid: Grid::of(got.dtype()), dtype: got.dtype(), bound, rules: *rules },
         gathered: Gathered::new(expected.len()),
         look,
+        buckets: [0; BLOCK],
         number: 0,
         first: None,
         non_finite: None,
@@ -265,6 +266,8 @@ struct Pass<'a, 'l> {
     judge: Judge<'a>,
     gathered: Gathered,
     look: Option<&'a mut Look<'l>>,
+    /// Room for the buckets of a block, not cleared between blocks.
+    buckets: [u32; BLOCK],
     /// Row-major number of the first element of the next block.
     number: usize,
     /// Number, got, expected, allowed.
@@ -279,10 +282,9 @@ impl Pass<'_, '_> {
         if !self.judge.dtype.is_float() {
             return false;
         }
-        let mut buckets = [0; BLOCK];
-        let sums = scan(got, expected, allowed, &self.judge.grid, &mut buckets);
+        let sums = scan(got, expected, allowed, &self.judge.grid, &mut self.buckets);
         if let Some(sums) = &sums {
-            self.gathered.block(sums, &buckets[..got.len()]);
+            self.gathered.block(sums, &self.buckets[..got.len()]);
         }
         sums.is_some()
     }
