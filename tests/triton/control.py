@@ -394,7 +394,7 @@ KERNELS = [
         num_warps=1,
         prints=(
             *(f"pid (0, 0, 0) idx ({place:2}) value: {10 * place}" for place in range(32)),
-            *(["pid (0, 0, 0) idx () sum : 4960"] * 32),
+            *(["pid (0, 0, 0) idx () sum: 4960"] * 32),
         ),
     ),
     Kernel(
