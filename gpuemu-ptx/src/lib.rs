@@ -3,4 +3,7 @@
 //! Text becomes a [`parse::Module`] (syntax, borrowed from the text), that becomes a program (names resolved, control
 //! flow known), and a program is weighed or executed. The crate knows nothing of operators, cases or `gpuemu.toml`.
 
+mod error;
 pub mod parse;
+
+pub use error::{Error, SyntaxError};

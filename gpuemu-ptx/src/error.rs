@@ -1,0 +1,63 @@
+//! What can be wrong with a module, or with a wish about it.
+
+use std::fmt;
+
+/// Everything that this crate refuses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text is not PTX.
+    Syntax(Box<SyntaxError>),
+    /// The text is too long for offsets of 32 bits.
+    TooLong {
+        /// Its length in bytes.
+        bytes: u64,
+    },
+}
+
+/// Where a text stops being PTX.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyntaxError {
+    /// One-based line.
+    pub line: u32,
+    /// One-based column, in characters.
+    pub column: u32,
+    /// Characters at fault, at least 1.
+    pub width: u32,
+    /// What may stand there, fit to follow "expected ".
+    pub expected: String,
+    /// What stands there, fit to follow "found ".
+    pub found: String,
+    /// The line's text; the part around the place, where the line is long.
+    pub excerpt: String,
+    /// Characters of the excerpt before the place.
+    pub indent: u32,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Syntax(error) => error.fmt(f),
+            Error::TooLong { bytes } => {
+                write!(f, "the text is {bytes} bytes long: a module has less than {} (4 GiB)", 1_u64 << 32)
+            }
+        }
+    }
+}
+
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.line.to_string();
+        let gutter = " ".repeat(number.len());
+        // A tab keeps its width above and below, whatever the terminal makes of it.
+        let before: String =
+            self.excerpt.chars().take(self.indent as usize).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        writeln!(f, "line {number}, column {}: expected {}, found {}", self.column, self.expected, self.found)?;
+        writeln!(f, "{gutter} |")?;
+        writeln!(f, "{number} | {}", self.excerpt)?;
+        write!(f, "{gutter} | {before}{}", "^".repeat(self.width as usize))
+    }
+}
+
+impl std::error::Error for Error {}
+impl std::error::Error for SyntaxError {}
