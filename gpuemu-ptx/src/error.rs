@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::program::ProgramError;
+
 /// Everything that this crate refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -12,6 +14,17 @@ pub enum Error {
     TooLong {
         /// Its length in bytes.
         bytes: u64,
+    },
+    /// The text is PTX, and means nothing.
+    Program(Box<ProgramError>),
+    /// A module has no entry of this name.
+    NoEntry {
+        /// The name asked for.
+        name: String,
+        /// The entry spelt most like it.
+        nearest: Option<String>,
+        /// How many entries there are.
+        entries: usize,
     },
 }
 
@@ -38,6 +51,16 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Syntax(error) => error.fmt(f),
+            Error::Program(error) => error.fmt(f),
+            Error::NoEntry { name, nearest, entries } => {
+                write!(f, "the module has no entry `{name}`")?;
+                match (nearest, entries) {
+                    (Some(nearest), _) => write!(f, "; did you mean `{nearest}`?"),
+                    (None, 0) => write!(f, ": it has none at all"),
+                    (None, 1) => Ok(()),
+                    (None, entries) => write!(f, " among its {entries}"),
+                }
+            }
             Error::TooLong { bytes } => {
                 write!(f, "the text is {bytes} bytes long: a module has less than {} (4 GiB)", 1_u64 << 32)
             }
@@ -61,3 +84,17 @@ impl fmt::Display for SyntaxError {
 
 impl std::error::Error for Error {}
 impl std::error::Error for SyntaxError {}
+
+/// The candidate spelt most like `wanted`, if it is near enough to be what was meant: at most one edit in three
+/// characters.
+pub(crate) fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let most = wanted.chars().count().div_ceil(3).min(4);
+    candidates
+        .into_iter()
+        // Words of very different lengths are not worth the time of a closer look.
+        .filter(|candidate| candidate.len().abs_diff(wanted.len()) <= 4 * most)
+        .map(|candidate| (strsim::osa_distance(wanted, candidate), candidate))
+        .filter(|&(edits, candidate)| edits > 0 && edits <= most && edits < candidate.chars().count())
+        .min()
+        .map(|(_, candidate)| candidate.to_owned())
+}

@@ -4,6 +4,8 @@
 //! flow known), and a program is weighed or executed. The crate knows nothing of operators, cases or `gpuemu.toml`.
 
 mod error;
+pub mod flow;
 pub mod parse;
+pub mod program;
 
 pub use error::{Error, SyntaxError};
