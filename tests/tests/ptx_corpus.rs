@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How to make what is not there.
 const MADE_BY: &str = "`tests/run` makes it; alone: `target/venv/bin/python tests/triton/compile.py target/triton-ptx` \
-                       and `target/venv/bin/python tests/cuda/compile.py target/cuda-ptx`, after \
+                       and `target/venv/bin/python tests/cuda/compile_cuda.py target/cuda-ptx`, after \
                        `target/venv/bin/pip install -r tests/requirements-cuda.txt`";
 
 /// The folder of the workspace.

@@ -1,9 +1,10 @@
 """Atomic operations: counts, sums of every dtype, extremes, exchanges, locks, and orders across blocks."""
 
+from typing import Any
+
 import numpy as np
 import triton
 import triton.language as tl
-
 from declaration import Kernel, Tolerance, cdiv, constant, i32, integers, reads, updates, wide, writes
 
 SIZE = 2000
@@ -116,7 +117,7 @@ def embedded(t: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {"out": total}
 
 
-def summed(name: str, dtype: str, bins: int, absolute: float, **more: object) -> Kernel:
+def summed(name: str, dtype: str, bins: int, absolute: float, **more: Any) -> Kernel:
     """Sums by index in one dtype; whole numbers, so that the order shows only where the dtype is too short for them."""
     return Kernel(
         atomic_sum,
@@ -131,7 +132,7 @@ def summed(name: str, dtype: str, bins: int, absolute: float, **more: object) ->
         constants={"BLOCK": 256},
         reference=lambda t: scattered(t, bins),
         tolerance=Tolerance(absolute),
-        **more,  # type: ignore[arg-type]
+        **more,
     )
 
 

@@ -71,7 +71,12 @@ def compile_one(title: str, target: int, out: Path, cubins: bool) -> dict[str, A
         {(kernel.function.arg_names.index(name),): value for name, value in kernel.constants.items()},
         attributes,
     )
-    options = {"num_warps": kernel.num_warps, "num_stages": kernel.num_stages, "enable_fp_fusion": True, **kernel.options}
+    options = {
+        "num_warps": kernel.num_warps,
+        "num_stages": kernel.num_stages,
+        "enable_fp_fusion": True,
+        **kernel.options,
+    }
     compiled = triton.compile(source, target=GPUTarget("cuda", target, 32), options=options)
     ptx = compiled.asm["ptx"]
     file = f"{title}.sm_{target}.ptx"
@@ -160,7 +165,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("out", type=Path, metavar="OUT_DIR")
     parser.add_argument("--targets", default=",".join(map(str, TARGETS)), help="compute capabilities times 10")
-    parser.add_argument("--only", help="kernels with this in their name, added to what lies there; the manifest is of them alone")
+    parser.add_argument(
+        "--only", help="kernels with this in their name, added to what lies there; the manifest is of them alone"
+    )
     parser.add_argument("--cubins", action="store_true", help="machine code too, as `<kernel>.sm_XX.cubin`")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()

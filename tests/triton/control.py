@@ -3,7 +3,6 @@
 import numpy as np
 import triton
 import triton.language as tl
-
 from declaration import Kernel, Tolerance, cdiv, exactly, i32, integers, reads, updates, wide, writes
 
 SIZE = 1000
@@ -251,12 +250,12 @@ def collatz_of(t: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def polynomial(t: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     x = wide(t["x"])
-    return {"out": sum(x ** (5 - term) / (term + 1) for term in range(6))}
+    return {"out": np.sum([x ** (5 - term) / (term + 1) for term in range(6)], axis=0)}
 
 
 def series_of(t: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     x = wide(t["x"])
-    return {"out": sum(x**term / term for term in range(1, 8)) - (-x + x * x / 2)}
+    return {"out": np.sum([x**term / term for term in range(1, 8)], axis=0) - (-x + x * x / 2)}
 
 
 def assembled(t: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -294,8 +293,10 @@ def grouped(t: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def life(t: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     x = t["x"].astype(int)
-    around = [np.roll(x, (down, right), (0, 1)) for down in (-1, 0, 1) for right in (-1, 0, 1) if (down, right) != (0, 0)]
-    count = sum(around)
+    around = [
+        np.roll(x, (down, right), (0, 1)) for down in (-1, 0, 1) for right in (-1, 0, 1) if (down, right) != (0, 0)
+    ]
+    count = np.sum(around, axis=0)
     return {"out": (count == 3) | ((count == 2) & (x == 1))}
 
 

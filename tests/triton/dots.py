@@ -1,10 +1,11 @@
 """Matrix products: every operand dtype, masks, persistence, split reductions, convolution, scaled formats."""
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import triton
 import triton.language as tl
-
 from declaration import Kernel, Tolerance, cdiv, constant, i32, integers, normal, reads, updates, wide, writes
 
 M, N, K = 96, 80, 128
@@ -266,7 +267,7 @@ def general(
     precision: str | None = None,
     block: tuple[int, int, int] = (32, 32, 32),
     size: tuple[int, int, int] = (M, N, K),
-    **more: object,
+    **more: Any,
 ) -> Kernel:
     """The general product for one pair of dtypes."""
     m, n, k = size
@@ -295,7 +296,7 @@ def general(
         },
         reference=reference,
         tolerance=Tolerance(absolute, relative),
-        **more,  # type: ignore[arg-type]
+        **more,
     )
 
 
