@@ -1,4 +1,4 @@
-//! What can be wrong with a module, or with a wish about it.
+//! The one error enum of this crate: what can be wrong with a module, with a tool, or with a wish about them.
 
 use std::fmt;
 
@@ -26,6 +26,24 @@ pub enum Error {
         /// How many entries there are.
         entries: usize,
     },
+    /// No architecture of that name is known.
+    UnknownTarget(String),
+    /// The file of an architecture is wrong.
+    Arch(String),
+    /// A tool of NVIDIA's is not there, or what was found is not that tool.
+    ToolMissing(String),
+    /// A tool does not take this module: its version of PTX, its target or its text. With the line of the PTX, where the
+    /// tool names one.
+    Refused {
+        /// Line of the PTX text, from 1.
+        line: Option<u32>,
+        /// What the tool says.
+        message: String,
+    },
+    /// A tool died, hung, or printed what is not understood.
+    ToolFailed(String),
+    /// A file could not be read or written.
+    File(String),
 }
 
 /// Where a text stops being PTX.
@@ -64,6 +82,12 @@ impl fmt::Display for Error {
             Error::TooLong { bytes } => {
                 write!(f, "the text is {bytes} bytes long: a module has less than {} (4 GiB)", 1_u64 << 32)
             }
+            Error::UnknownTarget(message)
+            | Error::ToolMissing(message)
+            | Error::ToolFailed(message)
+            | Error::File(message)
+            | Error::Refused { message, .. } => f.write_str(message),
+            Error::Arch(message) => write!(f, "the description of an architecture is wrong: {message}"),
         }
     }
 }
@@ -98,3 +122,6 @@ pub(crate) fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a
         .min()
         .map(|(_, candidate)| candidate.to_owned())
 }
+
+/// The result of this crate's functions.
+pub type Result<T> = std::result::Result<T, Error>;
