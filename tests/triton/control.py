@@ -23,6 +23,25 @@ def collatz(x, steps, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def steps_to_one(value):
+    count = 0
+    while value > 1:
+        if value % 2 == 0:
+            value = value // 2
+        else:
+            value = 3 * value + 1
+        count += 1
+    return count
+
+
+@triton.jit
+def collatz_each(x, steps, BLOCK: tl.constexpr):
+    """One number a thread: each takes as many turns as it needs."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(steps + at, tl.map_elementwise(steps_to_one, tl.load(x + at)))
+
+
+@triton.jit
 def newton(x, out, BLOCK: tl.constexpr):
     """A loop that ends when all lanes are done."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -321,6 +340,13 @@ KERNELS = [
         constants={"BLOCK": 1},
         reference=collatz_of,
         num_warps=1,
+    ),
+    Kernel(
+        collatz_each,
+        grid=(2,),
+        arguments={"x": reads("int32", 256, values=integers(1, 1000)), "steps": writes("int32", 256)},
+        constants={"BLOCK": 128},
+        reference=collatz_of,
     ),
     Kernel(
         newton,

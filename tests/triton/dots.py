@@ -311,6 +311,11 @@ KERNELS = [
     general("matmul_ieee", "float32", "float32", 1e-4, 0.0, precision="ieee"),
     general("matmul_f64", "float64", "float64", 1e-12, 0.0, sum_=tl.float64, precision="ieee"),
     general("matmul_i8", "int8", "int32", 0.0, 0.0, sum_=tl.int32),
+    # Tiles of whole warp groups.
+    general("matmul_i8_wide", "int8", "int32", 0.0, 0.0, sum_=tl.int32, block=(64, 64, 64), size=(128, 128, 128)),
+    general(
+        "matmul_tf32_wide", "float32", "float32", 1e-3, 0.0, precision="tf32", block=(64, 64, 32), size=(64, 128, 96)
+    ),
     # The sum has 13 fraction bits on sm_89 and sm_90.
     general("matmul_e5m2", "float8_e5m2", "float32", 0.05, 0.0, block=(64, 32, 64)),
     general(
