@@ -3,8 +3,7 @@
 import numpy as np
 import triton
 import triton.language as tl
-
-from declaration import Kernel, Tolerance, cdiv, f32, i32, integers, normal, reads, some, wide, writes
+from declaration import Kernel, Scalar, Tensor, Tolerance, cdiv, f32, i32, integers, normal, reads, some, wide, writes
 
 ROWS, COLUMNS = 48, 1000
 
@@ -208,7 +207,11 @@ def of_integers(t: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 BLOCK = {"BLOCK": 1024}
-MATRIX = {"x": reads("float32", ROWS, COLUMNS), "out": writes("float32", ROWS, COLUMNS), "columns": i32(COLUMNS)}
+MATRIX: dict[str, Tensor | Scalar] = {
+    "x": reads("float32", ROWS, COLUMNS),
+    "out": writes("float32", ROWS, COLUMNS),
+    "columns": i32(COLUMNS),
+}
 
 KERNELS = [
     Kernel(
