@@ -110,9 +110,7 @@ impl ProjectSuite {
             Entry::Test(test) => {
                 self.session.left_out(test.dtype).or_else(|| self.session.computed_by_kernel(&test.op))
             }
-            Entry::Accuracy(op, dtype) => {
-                self.session.left_out(*dtype).or_else(|| self.session.computed_by_kernel(op))
-            }
+            Entry::Accuracy(op, dtype) => self.session.left_out(*dtype).or_else(|| self.session.computed_by_kernel(op)),
             Entry::Regressions(_) | Entry::Regression(_) | Entry::Artifact(..) => None,
         };
         TestEntry { name, cannot_run, regression: matches!(entry, Entry::Regression(_) | Entry::Regressions(_)) }

@@ -113,6 +113,48 @@ fn bad_input_is_explained() {
 }
 
 #[test]
+fn the_contract_names_the_rules_of_the_lint() {
+    let mut rules = gpuemu_ptx::lint::RULES.map(|rule| rule.name);
+    rules.sort_unstable();
+    assert_eq!(gpuemu_contract::artifact::RULES, rules);
+}
+
+#[test]
+fn findings_fail_are_told_or_are_allowed() {
+    // A thread reads what another wrote before it, with no barrier between.
+    let race = SCALE
+        .replace("ld.param.u64 %rd1", "mov.u32 %r2, tile;\n    ld.param.u64 %rd1")
+        .replace(".reg .b32 %r<3>;", ".shared .align 4 .b8 tile[4096];\n    .reg .b32 %r<6>;")
+        .replace(
+            "add.f32 %f2, %f1, %f1;",
+            "shl.b32 %r3, %r1, 2;\n    add.s32 %r4, %r2, %r3;\n    st.shared.f32 [%r4], %f1;\n    \
+             xor.b32 %r3, %r3, 128;\n    add.s32 %r4, %r2, %r3;\n    ld.shared.f32 %f2, [%r4];",
+        );
+    let rule = "missing-barrier-between-shared-write-and-read";
+    let place = place(CONTRACT, &race);
+    let found = report(&place, |_| ());
+    assert_has(
+        &found,
+        &[&format!("artifact::scale::sm_80 failed: {rule}\n  {rule}: "), "--> kernels/scale.ptx:", "ld.shared.f32 %f2"],
+    );
+    for (more, fails) in [
+        (format!("[kernels.allow]\n{rule} = \"one warp alone\"\n"), false),
+        ("[policies]\nlint = \"never\"\n".to_owned(), false),
+        ("[policies]\nlint = \"warning\"\n".to_owned(), true),
+    ] {
+        place.write("gpuemu.toml", &format!("{CONTRACT}{more}"));
+        assert_eq!(!report(&place, |_| ()).is_empty(), fails, "{more}");
+    }
+    // An allowance that nothing needs is told.
+    place.write("gpuemu.toml", &format!("{CONTRACT}[kernels.allow]\n{rule} = \"one warp alone\"\n"));
+    place.write("kernels/scale.ptx", SCALE);
+    let suite = suite(&place, |_| ());
+    assert_eq!(suite.run(TEST).failure, None);
+    let lines = suite.finish(&Totals::default()).unwrap().join("\n");
+    assert_has(&lines, &[&format!("artifact::scale::sm_80: nothing breaks the allowed `{rule}`")]);
+}
+
+#[test]
 fn a_compiler_that_is_missing_is_said() {
     let place = place(&CONTRACT.replace("scale.ptx", "scale.cu"), "");
     place.write("kernels/scale.cu", "extern \"C\" __global__ void scale(const float *x, float *y) {}\n");

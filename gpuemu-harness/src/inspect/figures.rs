@@ -153,4 +153,32 @@ mod tests {
         assert_eq!(width(&accesses, Direction::Store).0, 8.0);
         assert_eq!(width(&accesses, Direction::Atomic), (0.0, None));
     }
+
+    #[test]
+    fn the_contract_names_every_judged_figure() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        std::fs::write(
+            root.join("k.ptx"),
+            ".version 7.0\n.target sm_80\n.visible .entry k()\n.reqntid 64\n{\nret;\n}\n",
+        )
+        .unwrap();
+        let contract = "[[kernels]]\nname = \"k\"\nsource = \"k.ptx\"\n[kernels.artifact_checks]\ntargets = [\"sm_80\"]\n\
+                        [kernels.budget]\nbranches = 0.25\n";
+        let kernel = gpuemu_contract::Contract::parse(contract, &root.join("gpuemu.toml")).unwrap().kernels.remove(0);
+        let artifact = Artifact::open(&kernel, "sm_80", root, "").unwrap();
+        let weighed = metrics::measure(&artifact.program, artifact.entry);
+        let assembled =
+            Assembled { ptxas: "13.5".to_owned(), report: Default::default(), sass: Ok(Default::default()) };
+        let figures = measure(&artifact, &kernel, &weighed, Some(&assembled));
+        let mut names: Vec<&str> =
+            figures.iter().filter(|figure| figure.judged != Judged::Shown).map(|figure| figure.name.as_str()).collect();
+        names.sort_unstable();
+        assert_eq!(names, gpuemu_contract::artifact::METRICS);
+        for figure in &figures {
+            let part = PARTS.iter().any(|part| figure.name.starts_with(part));
+            assert_eq!(part, figure.judged == Judged::Shown, "{}", figure.name);
+            assert_eq!(figure.budget, (figure.name == "branches").then_some(0.25));
+        }
+    }
 }

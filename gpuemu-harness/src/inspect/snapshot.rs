@@ -10,6 +10,9 @@ use std::fmt::Write;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+/// So many figures are shown whether they changed or not.
+const MANY: usize = 12;
+
 /// The folder beside `gpuemu.toml` that holds accepted figures.
 pub const FOLDER: &str = "gpuemu-snapshots";
 
@@ -186,6 +189,8 @@ fn unmatched(
             .iter()
             .map(|metric| [metric.name.clone(), number(metric.value), String::new(), String::new()])
             .collect(),
+        // Of many figures, those that are as they were would only hide the others.
+        _ if rows.len() > MANY => rows.iter().filter(|row| row.accepted != row.now).map(Row::cells).collect(),
         _ => rows.iter().map(Row::cells).collect(),
     };
     let head = if rows.is_empty() { ["figure", "now", "", ""] } else { ["figure", "accepted", "now", ""] };
@@ -196,6 +201,12 @@ fn unmatched(
         let [name, old, new, remark] = row;
         let line = format!("  {name:<0$}  {old:>1$}  {new:>2$}  {remark}", widths[0], widths[1], widths[2]);
         let _ = writeln!(failure, "{}", line.trim_end());
+    }
+    match rows.iter().filter(|row| row.accepted == row.now).count() {
+        equal if rows.len() > MANY && equal > 0 => {
+            let _ = writeln!(failure, "  and {equal} as accepted");
+        }
+        _ => {}
     }
     for note in &compared.unjudged {
         let _ = writeln!(failure, "  {note}");
