@@ -128,7 +128,7 @@ fn findings_fail_are_told_or_are_allowed() {
         .replace(
             "add.f32 %f2, %f1, %f1;",
             "shl.b32 %r3, %r1, 2;\n    add.s32 %r4, %r2, %r3;\n    st.shared.f32 [%r4], %f1;\n    \
-             xor.b32 %r3, %r3, 128;\n    add.s32 %r4, %r2, %r3;\n    ld.shared.f32 %f2, [%r4];",
+             xor.b32 %r3, %r3, 4;\n    add.s32 %r4, %r2, %r3;\n    ld.shared.f32 %f2, [%r4];",
         );
     let rule = "missing-barrier-between-shared-write-and-read";
     let place = place(CONTRACT, &race);
