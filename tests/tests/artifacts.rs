@@ -104,10 +104,11 @@ fn bad_input_is_explained() {
     ];
     for (what, contract, ptx, parts) in table {
         let place = place(contract, ptx);
-        let suite = suite(&place, |_| ());
+        let suite = suite(&place, |environment| environment.github = true);
         let name = &suite.tests()[0].name;
         let report = suite_report(&suite, name);
         assert!(report.starts_with(&format!("{name} failed: ")), "{what}: {report}");
+        assert_has(&report, &["\n::error file=", "kernels/scale.ptx,line=1,title=artifact::scale for sm_"]);
         assert_has(&report, parts);
     }
 }

@@ -4,8 +4,8 @@ use crate::environment::Update;
 use crate::error::{Error, Result};
 use crate::inspect::artifact::{Artifact, Assembled};
 use crate::inspect::committed::{is_written_by_hand, path_of, source_of};
-use crate::inspect::finding::{Finding, Level, repository};
-use crate::inspect::snapshot::{self, Baseline, Budget, FOLDER, Tool};
+use crate::inspect::finding::{Finding, Level, Place, repository};
+use crate::inspect::snapshot::{self, Baseline, Budget, FOLDER, Judgement, Tool};
 use crate::inspect::{compile, figures, lint, policy, sarif};
 use crate::pipeline::session::Session;
 use crate::report::artifact::Inspected;
@@ -30,19 +30,77 @@ pub struct Finished {
     pub no_ptxas: Option<String>,
 }
 
-/// Runs the test of a kernel and a target; results go to `results`, and `is_test` says which tests the project has.
-///
-/// # Errors
-///
-/// When the artifact cannot be inspected at all: it is missing, stale, no PTX, or has no such entry.
+/// The rule of artifacts that cannot be inspected at all.
+const UNREADABLE: &str = "artifact";
+
+/// Runs the test of a kernel and a target; results go to `folder`, and `is_test` says which tests the project has.
 pub fn run(
     session: &Session,
     test: &str,
     kernel: &Kernel,
     target: &str,
-    results_folder: &Path,
+    folder: &Path,
     is_test: impl Fn(&str) -> bool,
-) -> Result<Finished> {
+) -> Finished {
+    let (mut finished, findings) = match inspect(session, test, kernel, target, folder) {
+        Ok(finished) => finished,
+        Err(error) => unreadable(session, test, kernel, target, folder, &error),
+    };
+    if let Err(error) = log(session, test, &findings, folder, is_test) {
+        finished.told.push(format!("findings not logged: {error}"));
+    }
+    finished
+}
+
+/// What is told of an artifact that is missing, stale, no PTX, or has no such entry.
+fn unreadable(
+    session: &Session,
+    test: &str,
+    kernel: &Kernel,
+    target: &str,
+    folder: &Path,
+    error: &Error,
+) -> (Finished, Vec<Finding>) {
+    let text = error.to_string();
+    let finding = Finding {
+        rule: UNREADABLE,
+        level: Level::Error,
+        message: text.lines().next().unwrap_or_default().to_owned(),
+        kernel: kernel.name.clone(),
+        target: target.to_owned(),
+        source: None,
+        ptx: kernel.source.as_deref().map(|source| Place { file: path_of(source, target), line: 1, column: 0 }),
+        related: Vec::new(),
+        allowed: None,
+    };
+    let mut failure = format!("{test} failed: {text} [{}]\n", error.code());
+    if session.environment().github {
+        failure.push_str(&finding.annotation(&repository(session.contract().root())));
+        failure.push('\n');
+    }
+    let findings = vec![finding];
+    let line = Inspected {
+        test,
+        kernel: &kernel.name,
+        target,
+        info: &[],
+        metrics: &[],
+        findings: &findings,
+        judgement: &Judgement::default(),
+        fails_from: Some(Level::Error),
+    };
+    let written = results::write(folder, test, &[line.line()]);
+    let told = written.err().map(|error| format!("results not written: {error}"));
+    (Finished { failure: Some(failure), told: told.into_iter().collect(), ..Finished::default() }, findings)
+}
+
+fn inspect(
+    session: &Session,
+    test: &str,
+    kernel: &Kernel,
+    target: &str,
+    folder: &Path,
+) -> Result<(Finished, Vec<Finding>)> {
     let (contract, environment) = (session.contract(), session.environment());
     let root = contract.root();
     let replay = session.rerun(test);
@@ -103,9 +161,10 @@ pub fn run(
         Err(_) => finished.unjudged.extend(judgement.unjudged.iter().cloned()),
     }
     finished.told.extend(unused(session, kernel, target, &findings));
-    results::write(results_folder, test, &[inspected.line()])?;
-    log(session, test, &findings, results_folder, is_test)?;
-    Ok(finished)
+    if let Err(error) = results::write(folder, test, &[inspected.line()]) {
+        finished.told.push(format!("results not written: {error}"));
+    }
+    Ok((finished, findings))
 }
 
 /// Facts beside the figures.
@@ -167,12 +226,12 @@ fn log(
     session: &Session,
     test: &str,
     findings: &[Finding],
-    results_folder: &Path,
+    folder: &Path,
     is_test: impl Fn(&str) -> bool,
 ) -> Result<()> {
     let repository = repository(session.contract().root());
     // Packages that share a target folder are told apart as their results are.
-    let project = results_folder.file_name().unwrap_or_default().to_string_lossy();
+    let project = folder.file_name().unwrap_or_default().to_string_lossy();
     let found = sarif::Found { project: &project, test, repository: &repository, findings };
-    sarif::record(&results::lint_log(results_folder), &found, is_test)
+    sarif::record(&results::lint_log(folder), &found, is_test)
 }
