@@ -73,7 +73,8 @@ impl Fault {
         let line = text[line_start..line_end].trim_end_matches('\r');
         let column = text[line_start..at].chars().count() + 1;
         // A line of any length comes down to what fits a screen.
-        let skipped = (column - 1).saturating_sub(EXCERPT / 2);
+        let fits = line.chars().nth(EXCERPT).is_none();
+        let skipped = if fits { 0 } else { (column - 1).saturating_sub(EXCERPT / 2) };
         let excerpt: String = line.chars().skip(skipped).take(EXCERPT).map(visible).collect();
         let indent = column - 1 - skipped;
         let room = excerpt.chars().count().saturating_sub(indent);

@@ -725,17 +725,16 @@ line 3, column 147: expected `,` or `;` after an operand, found `%r2`
 
 #[test]
 fn deep_nesting_is_refused() {
-    let text = format!(".version 8.7\n.target sm_90\n.global .b32 x = {};", "{".repeat(65));
+    let braces = "{".repeat(65);
     assert_eq!(
-        message_of(text),
+        message_of(format!(".version 8.7\n.target sm_90\n.global .b32 x = {braces};")),
         format!(
             r#"
 line 3, column 82: expected at most 64 of these inside each other, found `{{`
   |
-3 | {};
+3 | .global .b32 x = {braces};
   | {}^"#,
-            "{".repeat(61),
-            " ".repeat(60),
+            " ".repeat(81),
         )
     );
 }

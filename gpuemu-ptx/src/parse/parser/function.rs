@@ -94,7 +94,11 @@ impl<'a> Parser<'a> {
 
     /// `{ ... }`, the brace being next.
     fn body(&mut self) -> Parsed<Body<'a>> {
-        let statements = self.statements()?;
-        Ok(Body { statements, operands: std::mem::take(&mut self.operands) })
+        let mut statements = self.statements()?;
+        let mut operands = std::mem::take(&mut self.operands);
+        // What the vectors grew ahead of their needs would stay for as long as the tree does.
+        statements.shrink_to_fit();
+        operands.shrink_to_fit();
+        Ok(Body { statements, operands })
     }
 }

@@ -196,7 +196,12 @@ impl<'a> Parser<'a> {
         };
         if self.lexer.peek() != b',' {
             self.lexer.expect(b']', "`]` of an address")?;
-            return Ok(address);
+            return match address {
+                Operand::Address { base: Some(base), offset } if self.lexer.eat_directive("unified")? => {
+                    Ok(Operand::Unified { base, offset })
+                }
+                address => Ok(address),
+            };
         }
         let base = self.pending.len();
         self.pending.push(address);
