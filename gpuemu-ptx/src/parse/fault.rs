@@ -130,6 +130,7 @@ fn token(rest: &str) -> &str {
 fn found(token: &str) -> String {
     match token.chars().next() {
         None => "the end of the text".to_owned(),
+        Some(blank) if blank.is_ascii_whitespace() => format!("the blank 0x{:02x}", blank as u32),
         Some(control) if control.is_control() => format!("the byte 0x{:02x}", control as u32),
         Some(_) => {
             let mut shown: String = token.trim_end().chars().take(FOUND).map(visible).collect();

@@ -41,6 +41,9 @@ impl<'a> Parser<'a> {
         } else {
             self.pending.push(Operand::List(0..0));
         }
+        if self.lexer.peek_name() == "_" {
+            return self.lexer.expected("the function to call");
+        }
         let callee = self.lexer.name("the function to call")?;
         self.pending.push(Operand::Name(callee));
         let mut more = self.lexer.eat(b',')?;

@@ -78,8 +78,9 @@ impl<'a> Parser<'a> {
             return self.lexer.expected("an instruction, a label, a directive or `}`");
         }
         let opcode = self.lexer.opcode(end)?;
-        let call =
-            opcode.strip_prefix("call").is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ' ', '\t']));
+        let call = opcode
+            .strip_prefix("call")
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(|c: char| c == '.' || c.is_ascii_whitespace()));
         let operands = if call { self.call_operands()? } else { self.operands()? };
         if self.lexer.peek() != b';' {
             return self.missing("`,` or `;` after an operand");
