@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 use gpuemu_ptx::Error;
-use gpuemu_ptx::parse::{parse, parse_bytes};
+use gpuemu_ptx::parse::{Operand, Statement, parse, parse_bytes};
 use proptest::prelude::*;
 
 use super::{EVERYTHING, HEAD};
@@ -28,6 +28,13 @@ fn survive(bytes: &[u8]) -> Result<(), Error> {
             Err(error)
         }
     }
+}
+
+/// What bounds the memory of a tree: a text has at most one statement and one operand for each of its bytes.
+#[test]
+fn statements_and_operands_are_small() {
+    assert!(size_of::<Statement>() <= 64, "{}", size_of::<Statement>());
+    assert!(size_of::<Operand>() <= 40, "{}", size_of::<Operand>());
 }
 
 #[test]
