@@ -124,6 +124,16 @@ fn long_tokens_make_short_messages() {
     }
 }
 
+#[test]
+fn a_hundred_megabytes() {
+    let Err(Error::Syntax(error)) = survive(&vec![b'x'; 100_000_000]) else { panic!("a name is no module") };
+    assert_eq!((error.line, error.column), (1, 1));
+    let lines = 9_000_000;
+    let text = HEAD.to_owned() + &"// comment\n".repeat(lines) + ".entry k() { ret }";
+    let Err(Error::Syntax(error)) = survive(text.as_bytes()) else { panic!("a semicolon is missing") };
+    assert_eq!((error.line, error.column), (lines as u32 + 4, 18));
+}
+
 /// Pieces of PTX, so that random texts get somewhere.
 const TOKENS: &[&str] = &[
     "{",
