@@ -125,11 +125,11 @@ fn findings_fail_are_told_or_are_allowed() {
     // A thread reads what another wrote before it, with no barrier between.
     let race = SCALE
         .replace("ld.param.u64 %rd1", "mov.u32 %r2, tile;\n    ld.param.u64 %rd1")
-        .replace(".reg .b32 %r<3>;", ".shared .align 4 .b8 tile[4096];\n    .reg .b32 %r<6>;")
+        .replace(".reg .b32 %r<3>;", ".shared .align 4 .b8 tile[4096];\n    .reg .b32 %r<8>;")
         .replace(
             "add.f32 %f2, %f1, %f1;",
             "shl.b32 %r3, %r1, 2;\n    add.s32 %r4, %r2, %r3;\n    st.shared.f32 [%r4], %f1;\n    \
-             xor.b32 %r3, %r3, 4;\n    add.s32 %r4, %r2, %r3;\n    ld.shared.f32 %f2, [%r4];",
+             xor.b32 %r5, %r3, 4;\n    add.s32 %r6, %r2, %r5;\n    ld.shared.f32 %f2, [%r6];",
         );
     let rule = "missing-barrier-between-shared-write-and-read";
     let place = place(CONTRACT, &race);

@@ -9,8 +9,12 @@ use gpuemu_contract::{ArtifactChecks, Kernel};
 use gpuemu_ptx::metrics::Metrics;
 use gpuemu_ptx::program::Instruction;
 
+/// The rule of artifacts that cannot be inspected at all.
+pub const UNREADABLE: &str = "artifact";
+
 /// The rules of this file, beside those of the lint, and what each finds.
-pub const RULES: [(&str, &str); 5] = [
+pub const RULES: [(&str, &str); 6] = [
+    (UNREADABLE, "the artifact is missing, older than its source, no PTX, or has no such entry"),
     ("max-registers", "more registers than artifact_checks allow"),
     ("max-spills", "more spilled words than artifact_checks allow"),
     ("max-local-memory", "more local memory than artifact_checks allow"),

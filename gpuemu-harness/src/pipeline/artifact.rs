@@ -30,9 +30,6 @@ pub struct Finished {
     pub no_ptxas: Option<String>,
 }
 
-/// The rule of artifacts that cannot be inspected at all.
-const UNREADABLE: &str = "artifact";
-
 /// Runs the test of a kernel and a target; results go to `folder`, and `is_test` says which tests the project has.
 pub fn run(
     session: &Session,
@@ -63,7 +60,7 @@ fn unreadable(
 ) -> (Finished, Vec<Finding>) {
     let text = error.to_string();
     let finding = Finding {
-        rule: UNREADABLE,
+        rule: policy::UNREADABLE,
         level: Level::Error,
         message: text.lines().next().unwrap_or_default().to_owned(),
         kernel: kernel.name.clone(),

@@ -1,6 +1,7 @@
 //! `divergent-barrier`.
 
 use super::context::{Context, is_block_barrier};
+use super::evaluate::Evaluator;
 use super::rule::{Finding, Rule, Severity};
 use crate::flow::BlockId;
 
@@ -12,7 +13,8 @@ pub(super) const RULE: Rule = Rule {
                   decides whether a thread comes to it, the others wait for ever, or meet it at another barrier. Move the \
                   barrier out of the branch. Nothing is said where the other side leaves the kernel, since threads that \
                   left count as arrived, where both sides have a barrier, and of barriers for a given number of threads, \
-                  which are meant for some.",
+                  which are meant for some. A condition counts as differing where the threads' indices make it so: what comes \
+                  from memory or from exchanges between threads may well be the same for all.",
 };
 
 pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
@@ -27,12 +29,14 @@ pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let mut told = vec![false; flow.blocks.len()];
+    let mut evaluator = Evaluator::new(context);
     for &(branch, _) in context.variances.branches() {
         if !flow.block(branch).reachable {
             continue;
         }
         // A side that only leaves, or a meeting that is no more than the end, keeps nobody waiting.
         let Some(meeting) = context.meeting(branch) else { continue };
+        let Some(severity) = context.parts(&mut evaluator, branch, usize::MAX) else { continue };
         let sides: Vec<BlockId> = flow.successors(branch).collect();
         let avoids = sides.iter().any(|&side| avoids(context, side, meeting, &barriers));
         if !avoids {
@@ -58,7 +62,7 @@ pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
                     context.condition(branch)
                 );
                 let related = context.related(context.branch(branch), "threads part here");
-                findings.push(context.finding(&RULE, barrier, message).with(related));
+                findings.push(context.finding(&RULE, barrier, message).severity(severity).with(related));
             }
         }
     }

@@ -12,8 +12,11 @@ pub(super) const RULE: Rule = Rule {
     explanation: "A constant without its `f` (`x * 0.5`) or a function of doubles (`sqrt`, `pow` for `sqrtf`, `powf`) makes \
                   the compiler calculate in double precision, at 1/2 to 1/64 of the speed. The rule speaks where doubles are \
                   added, multiplied or compared and none is loaded from memory or stored to it. Conversions alone, as \
-                  `printf` needs them, are no finding.",
+                  `printf` needs them, and the one product with which `sinf` reduces large arguments are no finding.",
 };
+
+/// 2^-64 times pi/2: CUDA's `sinf` and `cosf` multiply by it, in double precision, to reduce large arguments.
+const SINE_REDUCTION: u64 = 0x3BF9_21FB_5444_2D19;
 
 pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
     if context.metrics.double_data || context.metrics.singles.instructions == 0 {
@@ -23,7 +26,11 @@ pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
         if Class::of(form) != Class::Double {
             continue;
         }
-        let constant = context.function.operands_of(instruction).iter().find_map(|operand| match operand {
+        let operands = context.function.operands_of(instruction);
+        if operands.iter().any(|operand| matches!(operand, Operand::Float64(SINE_REDUCTION))) {
+            continue;
+        }
+        let constant = operands.iter().find_map(|operand| match operand {
             Operand::Float64(bits) => Some(f64::from_bits(*bits)),
             _ => None,
         });

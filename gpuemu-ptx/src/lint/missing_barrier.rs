@@ -162,7 +162,7 @@ fn access(
     let threads = evaluator.threads();
     let mut active = vec![true; threads];
     if let Some(guard) = instruction.guard {
-        restrict(context, evaluator, guard.register, !guard.negated, &mut active)?;
+        restrict(context, evaluator, (index, guard.register), !guard.negated, &mut active)?;
     }
     // Conditions around the block, and around those.
     let mut pending = vec![context.flow.block_of(index)];
@@ -177,7 +177,8 @@ fn access(
             let guard = last.guard.filter(|_| last.opcode == Opcode::Bra)?;
             let [Operand::Label(target)] = context.function.operands_of(last) else { return None };
             let taken = context.flow.successors(branch).nth(side) == Some(context.flow.block_of(*target));
-            restrict(context, evaluator, guard.register, taken != guard.negated, &mut active)?;
+            let at = context.branch(branch);
+            restrict(context, evaluator, (at, guard.register), taken != guard.negated, &mut active)?;
         }
         if seen.len() > 32 {
             return None;
@@ -221,7 +222,7 @@ fn access(
 fn restrict(
     context: &Context<'_>,
     evaluator: &mut Evaluator<'_, '_>,
-    condition: RegisterId,
+    (reader, condition): (u32, RegisterId),
     wanted: bool,
     active: &mut [bool],
 ) -> Option<()> {
@@ -232,11 +233,12 @@ fn restrict(
         return Some(());
     }
     // A condition that is one for the block holds for all threads where it holds at all.
-    if context.variances.of(condition) == Variance::Block {
+    if context.variances.at(reader, condition) == Variance::Block {
         return Some(());
     }
     // A bound that is one for the block may be larger than all indices, or smaller.
-    let (instruction, form) = context.definition(condition)?;
+    let comparison = context.uses.only_writer(condition)?;
+    let form = context.form(comparison);
     let bounds = matches!(
         form.compare?,
         Compare::Less
@@ -248,46 +250,13 @@ fn restrict(
             | Compare::Higher
             | Compare::HigherSame
     );
-    let uniform = context.function.operands_of(instruction).iter().skip(1).any(|operand| match operand {
-        Operand::Register(register) => context.variances.of(*register) == Variance::Block,
+    let uniform = context.function.operands_of(context.at(comparison)).iter().skip(1).any(|operand| match operand {
+        Operand::Register(register) => context.variances.at(comparison, *register) == Variance::Block,
         Operand::Integer(_) => true,
         _ => false,
     });
-    (bounds && uniform && form.types.first().is_some_and(|ty| !ty.is_float()) && indexed(context, instruction))
-        .then_some(())
-}
-
-/// Whether a comparison is of the threads' indices rather than of what they loaded.
-fn indexed(context: &Context<'_>, comparison: &Instruction) -> bool {
-    let mut pending: Vec<RegisterId> = Vec::new();
-    context.function.reads(comparison, |register| pending.push(register));
-    let mut steps = 32;
-    while let Some(register) = pending.pop() {
-        if context.variances.of(register) == Variance::Block {
-            continue;
-        }
-        steps -= 1;
-        let Some((instruction, _)) = context.definition(register).filter(|_| steps > 0) else { return false };
-        let arithmetic = matches!(
-            instruction.opcode,
-            Opcode::Mov
-                | Opcode::Add
-                | Opcode::Sub
-                | Opcode::Mul
-                | Opcode::Mad
-                | Opcode::Shl
-                | Opcode::Shr
-                | Opcode::And
-                | Opcode::Or
-                | Opcode::Cvt
-                | Opcode::Bfe
-        );
-        if !arithmetic {
-            return false;
-        }
-        context.function.reads(instruction, |register| pending.push(register));
-    }
-    true
+    let integers = form.types.first().is_some_and(|ty| !ty.is_float());
+    (bounds && uniform && integers && context.by_index(reader, condition)).then_some(())
 }
 
 /// Two threads of which the second reads a byte that the first wrote.

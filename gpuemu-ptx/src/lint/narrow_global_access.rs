@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::context::Context;
 use super::rule::{Finding, Rule, Severity};
 use crate::metrics::{Access, Direction};
-use crate::program::{Base, Opcode, Operand, RegisterId, Special, Word};
+use crate::program::{Base, Opcode, Operand, RegisterId, Symbol, Variance, Word};
 
 pub(super) const RULE: Rule = Rule {
     name: "narrow-global-access",
@@ -125,15 +125,16 @@ fn multiple(context: &Context<'_>, register: RegisterId, width: u64) -> bool {
 
 /// Whether `register * factor` is a multiple of `width`, where what is left of `width` has to come from the register.
 fn terms(context: &Context<'_>, register: RegisterId, width: u64, threads: &mut bool, steps: &mut u32) -> bool {
+    let Some(writer) = context.uses.only_writer(register) else { return width <= 1 };
     if *steps == 0 {
         return false;
     }
     *steps -= 1;
     if width <= 1 {
-        *threads |= context.variances.of(register) == crate::program::Variance::Thread;
+        *threads |= context.written(writer) == Variance::Thread;
         return true;
     }
-    let Some((instruction, form)) = context.definition(register) else { return false };
+    let (instruction, form) = (context.at(writer), context.form(writer));
     if instruction.guard.is_some() || form.types.first().is_none_or(|ty| ty.is_float()) {
         return false;
     }
@@ -141,7 +142,6 @@ fn terms(context: &Context<'_>, register: RegisterId, width: u64, threads: &mut 
     let mut part = |operand: Option<&Operand>, width: u64| match operand {
         Some(Operand::Register(source)) => terms(context, *source, width, threads, steps),
         Some(Operand::Integer(value)) => value % width == 0,
-        Some(Operand::Special(Special::NtidX)) => false,
         _ => width <= 1,
     };
     let factor = |operand: Option<&Operand>| match operand {
@@ -169,6 +169,5 @@ fn terms(context: &Context<'_>, register: RegisterId, width: u64, threads: &mut 
 }
 
 fn parameter(operands: &[Operand]) -> bool {
-    use crate::program::Symbol;
     matches!(operands.get(1), Some(Operand::Address(Base::Symbol(Symbol::Parameter(_)), _)))
 }

@@ -1,6 +1,7 @@
 //! `shuffle-under-divergence`.
 
 use super::context::Context;
+use super::evaluate::Evaluator;
 use super::rule::{Finding, Rule, Severity};
 use crate::program::{Opcode, Operand, Variance, Word};
 
@@ -30,6 +31,7 @@ pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
     if !any {
         return;
     }
+    let mut evaluator = Evaluator::new(context);
     let branches = context.variances.branches().iter().filter(|(_, variance)| *variance == Variance::Thread);
     for &(branch, _) in branches {
         if !flow.block(branch).reachable {
@@ -39,6 +41,9 @@ pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
         // Lanes that left are missing too, but a launch may be such that whole warps leave.
         let leaves = context.meeting(branch).is_none() || sides.iter().any(|&side| context.leaves(side));
         if leaves {
+            continue;
+        }
+        if context.parts(&mut evaluator, branch, 32).is_none() {
             continue;
         }
         let meeting = flow.block(branch).post_dominator;

@@ -10,8 +10,9 @@ pub(super) const RULE: Rule = Rule {
     summary: "local memory is read or written in a loop",
     severity: Severity::Warning,
     explanation: "Local memory is memory: a value that lives there costs a trip through the caches at every turn of the \
-                  loop. Compilers put an array there when its index is not known, and spilled registers. Unroll the loop so \
-                  that indices are constants, or make the array smaller. Code compiled for debuggers, which keeps every \
+                  loop. Compilers put spilled registers there, and arrays whose index is not known: these are a note, since \
+                  functions of the mathematical library (`sinf` of large arguments) have some. Unroll the loop so that \
+                  indices are constants, or keep less at a time. Code compiled for debuggers, which keeps every \
                   variable in memory, is passed over.",
 };
 
@@ -38,6 +39,7 @@ pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
         let loops = if depth == 1 { "a loop".to_owned() } else { format!("{depth} nested loops") };
         let message =
             format!("`{}` {verb} local memory in {loops}: {what}. Unroll the loop or keep less at a time", form.text);
-        findings.push(context.finding(&RULE, index, message));
+        let severity = if varies { Severity::Note } else { Severity::Warning };
+        findings.push(context.finding(&RULE, index, message).severity(severity));
     }
 }
