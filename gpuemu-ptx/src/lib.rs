@@ -6,6 +6,7 @@
 pub mod arch;
 mod error;
 pub mod flow;
+pub mod lint;
 pub mod metrics;
 pub mod occupancy;
 pub mod parse;
