@@ -7,6 +7,7 @@ pub mod arch;
 pub mod error;
 pub mod flow;
 pub mod occupancy;
+pub mod lint;
 pub mod metrics;
 pub mod parse;
 pub mod program;

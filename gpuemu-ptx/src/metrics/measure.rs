@@ -105,7 +105,6 @@ fn callees(program: &Program, id: FunctionId) -> Vec<FunctionId> {
 fn count(program: &Program, id: FunctionId, metrics: &mut Metrics, variables: &mut FxHashSet<VariableId>) {
     let function = program.function(id);
     let flow = &function.flow;
-    let classes: Vec<Class> = program.forms.iter().map(Class::of).collect();
     metrics.loops += flow.loops.len() as u64;
     for variable in &function.variables {
         declared(variable, metrics);
@@ -118,7 +117,7 @@ fn count(program: &Program, id: FunctionId, metrics: &mut Metrics, variables: &m
             let instruction = &function.instructions[index as usize];
             let form = program.form(instruction.form);
             metrics.instructions.add(1, weight);
-            metrics.mix.entry(classes[instruction.form.0 as usize]).or_default().add(1, weight);
+            metrics.mix.entry(Class::of(form)).or_default().add(1, weight);
             memory(form, metrics, weight);
             arithmetic(form, metrics, weight);
             if instruction.opcode == Opcode::Brx || instruction.opcode == Opcode::Bra && instruction.guard.is_some() {

@@ -64,6 +64,7 @@ pub(super) fn widest(
     let mut touched = Vec::new();
     for &block in &flow.order {
         let mut now = Pressure::default();
+        let mut widest_here = Pressure::default();
         for register in liveness.live_out(flow, block) {
             live[register as usize] = true;
             touched.push(register);
@@ -103,10 +104,14 @@ pub(super) fn widest(
                 }
             });
             for candidate in [Some(after), during, Some(now)].into_iter().flatten() {
-                if candidate.registers > widest.registers || widest.place.is_none() {
-                    widest = Pressure { place: Some(Place::new(program, id, index)), ..candidate };
+                // From the end of the block to its beginning: of equals the first in the text stays.
+                if candidate.registers >= widest_here.registers {
+                    widest_here = Pressure { place: Some(Place::new(program, id, index)), ..candidate };
                 }
             }
+        }
+        if widest_here.registers > widest.registers || widest.place.is_none() {
+            widest = widest_here;
         }
         for register in touched.drain(..) {
             live[register as usize] = false;

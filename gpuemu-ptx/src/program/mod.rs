@@ -15,6 +15,7 @@ mod special;
 mod types;
 mod uses;
 mod variance;
+mod webs;
 
 pub use form::{Form, FormId};
 pub use function::{

@@ -14,6 +14,7 @@ use super::opcode::Opcode;
 use super::special::Special;
 use super::types::{Compare, Order, Space};
 use super::uses::Uses;
+use super::webs::Webs;
 use crate::flow::{BlockId, Liveness};
 
 /// Who may see different values.
@@ -28,10 +29,10 @@ pub enum Variance {
     Thread,
 }
 
-/// The variance of every register of a function, and of every branch.
-#[derive(Clone, Debug)]
+/// The variance of every value of a function, and of every branch.
 pub struct Variances {
-    registers: Vec<Variance>,
+    webs: Webs,
+    nodes: Vec<Variance>,
     branches: Vec<(BlockId, Variance)>,
 }
 
@@ -42,27 +43,29 @@ impl Variances {
     /// Computes them to a fixpoint.
     pub fn new(program: &Program, id: FunctionId, uses: &Uses, liveness: &Liveness) -> Self {
         let function = program.function(id);
+        let webs = Webs::new(function, uses, liveness);
         let mut solver = Solver {
             program,
             function,
             uses,
-            registers: vec![Variance::Block; function.registers.len()],
+            nodes: vec![Variance::Block; webs.nodes()],
+            webs,
             branches: vec![Variance::Block; function.flow.blocks.len()],
             pending: (0..function.instructions.len() as u32).collect(),
             queued: vec![true; function.instructions.len()],
             patience: PATIENCE * (function.instructions.len() + 64),
         };
         for parameter in function.parameters.iter().filter_map(|parameter| parameter.register) {
-            solver.raise(parameter, Variance::Thread);
+            solver.raise(parameter.0, Variance::Thread);
         }
         solver.run(liveness);
         let branches = (0..).map(BlockId).zip(solver.branches).filter(|(_, variance)| *variance > Variance::Block);
-        Self { registers: solver.registers, branches: branches.collect() }
+        Self { webs: solver.webs, nodes: solver.nodes, branches: branches.collect() }
     }
 
-    /// The variance of a register.
-    pub fn of(&self, register: RegisterId) -> Variance {
-        self.registers[register.0 as usize]
+    /// The variance of a register as an instruction reads it.
+    pub fn at(&self, instruction: u32, register: RegisterId) -> Variance {
+        self.nodes[self.webs.read(instruction, register) as usize]
     }
 
     /// The blocks that end in a branch which threads of one block may take differently.
@@ -75,7 +78,8 @@ struct Solver<'p> {
     program: &'p Program,
     function: &'p Function,
     uses: &'p Uses,
-    registers: Vec<Variance>,
+    webs: Webs,
+    nodes: Vec<Variance>,
     branches: Vec<Variance>,
     pending: VecDeque<u32>,
     queued: Vec<bool>,
@@ -86,28 +90,35 @@ impl Solver<'_> {
     fn run(&mut self, liveness: &Liveness) {
         while let Some(index) = self.pending.pop_front() {
             self.queued[index as usize] = false;
-            let (function, uses) = (self.function, self.uses);
+            let function = self.function;
             let instruction = &function.instructions[index as usize];
             if matches!(instruction.opcode, Opcode::Bra | Opcode::Brx) {
                 self.branch(index, liveness);
                 continue;
             }
-            let variance = result(self.program, function, uses, &self.registers, instruction);
+            let known = |register: RegisterId| self.nodes[self.webs.read(index, register) as usize];
+            let variance = result(self.program, function, self.uses, known, instruction);
             if variance > Variance::Block {
-                function.writes(instruction, |register| self.raise(register, variance));
+                function.writes(instruction, |register| self.raise(self.webs.written(index, register), variance));
             }
         }
     }
 
-    fn raise(&mut self, register: RegisterId, variance: Variance) {
-        let known = &mut self.registers[register.0 as usize];
-        if variance > *known {
+    fn raise(&mut self, node: u32, variance: Variance) {
+        let mut raised = vec![node];
+        while let Some(node) = raised.pop() {
+            let known = &mut self.nodes[node as usize];
+            if variance <= *known {
+                continue;
+            }
             *known = variance;
-            for &reader in self.uses.readers(register) {
+            let (readers, flows) = self.webs.followers(node, self.uses);
+            for &reader in readers {
                 if !std::mem::replace(&mut self.queued[reader as usize], true) {
                     self.pending.push_back(reader);
                 }
             }
+            raised.extend_from_slice(flows);
         }
     }
 
@@ -116,7 +127,7 @@ impl Solver<'_> {
         let (function, flow) = (self.function, &self.function.flow);
         let mut variance = Variance::Block;
         function.reads(&function.instructions[index as usize], |register| {
-            variance = variance.max(self.registers[register.0 as usize]);
+            variance = variance.max(self.nodes[self.webs.read(index, register) as usize]);
         });
         let block = flow.block_of(index);
         if variance <= self.branches[block.0 as usize] {
@@ -148,7 +159,7 @@ impl Solver<'_> {
                 self.patience = self.patience.saturating_sub(1);
                 function.writes(&function.instructions[instruction as usize], |register| {
                     if alive.binary_search(&register.0).is_ok() {
-                        self.raise(register, variance);
+                        self.raise(self.webs.at(meeting, register), variance);
                     }
                 });
             }
@@ -161,13 +172,13 @@ fn result(
     program: &Program,
     function: &Function,
     uses: &Uses,
-    registers: &[Variance],
+    known: impl Fn(RegisterId) -> Variance,
     instruction: &Instruction,
 ) -> Variance {
     let form = program.form(instruction.form);
     let operands = function.operands_of(instruction);
     let mut read = Variance::Block;
-    function.reads(instruction, |register| read = read.max(registers[register.0 as usize]));
+    function.reads(instruction, |register| read = read.max(known(register)));
     match instruction.opcode {
         Opcode::Mov => read.max(special_variance(function, operands)),
         Opcode::Ld | Opcode::Ldu => load(function, form, operands).max(read),
@@ -176,7 +187,7 @@ fn result(
         // A lane that all name alike gives one value to the warp.
         Opcode::Shfl if form.has(Word::Idx) => match operands.get(2) {
             Some(Operand::Integer(_)) => read.min(Variance::Warp),
-            Some(Operand::Register(lane)) if registers[lane.0 as usize] <= Variance::Warp => read.min(Variance::Warp),
+            Some(Operand::Register(lane)) if known(*lane) <= Variance::Warp => read.min(Variance::Warp),
             _ => read,
         },
         Opcode::Vote | Opcode::Redux => read.min(Variance::Warp),
