@@ -73,7 +73,8 @@ impl Fault {
         let line = text[line_start..line_end].trim_end_matches('\r');
         let column = text[line_start..at].chars().count() + 1;
         // A line of any length comes down to what fits a screen.
-        let skipped = (column - 1).saturating_sub(EXCERPT / 2);
+        let fits = line.chars().nth(EXCERPT).is_none();
+        let skipped = if fits { 0 } else { (column - 1).saturating_sub(EXCERPT / 2) };
         let excerpt: String = line.chars().skip(skipped).take(EXCERPT).map(visible).collect();
         let indent = column - 1 - skipped;
         let room = excerpt.chars().count().saturating_sub(indent);
@@ -129,6 +130,7 @@ fn token(rest: &str) -> &str {
 fn found(token: &str) -> String {
     match token.chars().next() {
         None => "the end of the text".to_owned(),
+        Some(blank) if blank.is_ascii_whitespace() => format!("the blank 0x{:02x}", blank as u32),
         Some(control) if control.is_control() => format!("the byte 0x{:02x}", control as u32),
         Some(_) => {
             let mut shown: String = token.trim_end().chars().take(FOUND).map(visible).collect();

@@ -243,7 +243,11 @@ impl<'a> Lexer<'a> {
                     Some(&b':') if self.bytes.get(end + 1) == Some(&b':') => end += 2,
                     _ => break,
                 }
-                end = self.name_end(end);
+                let begin = end;
+                end = self.name_end(begin);
+                if end == begin {
+                    return Err(Fault::new(end, "a modifier of an opcode"));
+                }
             }
             self.at = end;
             self.skip_blank()?;

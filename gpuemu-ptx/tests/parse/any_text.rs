@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 use gpuemu_ptx::Error;
-use gpuemu_ptx::parse::{parse, parse_bytes};
+use gpuemu_ptx::parse::{Operand, Statement, parse, parse_bytes};
 use proptest::prelude::*;
 
 use super::{EVERYTHING, HEAD};
@@ -28,6 +28,13 @@ fn survive(bytes: &[u8]) -> Result<(), Error> {
             Err(error)
         }
     }
+}
+
+/// What bounds the memory of a tree: a text has at most one statement and one operand for each of its bytes.
+#[test]
+fn statements_and_operands_are_small() {
+    assert!(size_of::<Statement>() <= 64, "{}", size_of::<Statement>());
+    assert!(size_of::<Operand>() <= 40, "{}", size_of::<Operand>());
 }
 
 #[test]
@@ -115,6 +122,16 @@ fn long_tokens_make_short_messages() {
     ] {
         survive(text.as_bytes()).unwrap_err();
     }
+}
+
+#[test]
+fn a_hundred_megabytes() {
+    let Err(Error::Syntax(error)) = survive(&vec![b'x'; 100_000_000]) else { panic!("a name is no module") };
+    assert_eq!((error.line, error.column), (1, 1));
+    let lines = 9_000_000;
+    let text = HEAD.to_owned() + &"// comment\n".repeat(lines) + ".entry k() { ret }";
+    let Err(Error::Syntax(error)) = survive(text.as_bytes()) else { panic!("a semicolon is missing") };
+    assert_eq!((error.line, error.column), (lines as u32 + 4, 18));
 }
 
 /// Pieces of PTX, so that random texts get somewhere.

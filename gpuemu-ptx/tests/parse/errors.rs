@@ -1,5 +1,6 @@
 //! Wrong texts beside the whole message that they get.
 
+use gpuemu_ptx::Error;
 use gpuemu_ptx::parse::parse_bytes;
 
 fn message_of(text: impl AsRef<[u8]>) -> String {
@@ -136,6 +137,14 @@ line 3, column 12: expected a directive of a function (`.maxntid`, `.reqntid`, `
   |
 3 | .entry k() .reqtid 3 {}
   |            ^^^^^^^"#,
+        ),
+        (
+            ".entry k() .maxntid {}",
+            r#"
+line 3, column 21: expected a number, found `{`
+  |
+3 | .entry k() .maxntid {}
+  |                     ^"#,
         ),
         (
             ".entry k(.u64 a) {}",
@@ -392,6 +401,30 @@ line 5, column 14: expected an integer as an address, found `1.5`
   |
 5 | ld.b32 %r1, [1.5];
   |              ^^^"#,
+        ),
+        (
+            "ld. b32 %r1, [%rd1];",
+            r#"
+line 5, column 4: expected a modifier of an opcode, found the blank 0x20
+  |
+5 | ld. b32 %r1, [%rd1];
+  |    ^"#,
+        ),
+        (
+            "add.s32 %r1, 5 %r2;",
+            r#"
+line 5, column 16: expected `,` or `;` after an operand, found `%r2`
+  |
+5 | add.s32 %r1, 5 %r2;
+  |                ^^^"#,
+        ),
+        (
+            "call (), _, (a);",
+            r#"
+line 5, column 10: expected the function to call, found `_`
+  |
+5 | call (), _, (a);
+  |          ^"#,
         ),
         (
             "st.v2.b32 [%rd1], {%r1, %r2;",
@@ -725,17 +758,16 @@ line 3, column 147: expected `,` or `;` after an operand, found `%r2`
 
 #[test]
 fn deep_nesting_is_refused() {
-    let text = format!(".version 8.7\n.target sm_90\n.global .b32 x = {};", "{".repeat(65));
+    let braces = "{".repeat(65);
     assert_eq!(
-        message_of(text),
+        message_of(format!(".version 8.7\n.target sm_90\n.global .b32 x = {braces};")),
         format!(
             r#"
 line 3, column 82: expected at most 64 of these inside each other, found `{{`
   |
-3 | {};
+3 | .global .b32 x = {braces};
   | {}^"#,
-            "{".repeat(61),
-            " ".repeat(60),
+            " ".repeat(81),
         )
     );
 }
@@ -778,4 +810,13 @@ line 1, column 1: expected `.version`, with which a PTX module begins, found the
     ] {
         assert_eq!(message_of(bytes), message);
     }
+}
+
+#[test]
+fn files_of_four_gigabytes_are_refused() {
+    // No page of it is touched.
+    let bytes = vec![0; 1 << 32];
+    let error = parse_bytes(&bytes).unwrap_err();
+    assert_eq!(error, Error::TooLong { bytes: 1 << 32 });
+    assert_eq!(error.to_string(), "the text is 4294967296 bytes long: a module has less than 4294967296 (4 GiB)");
 }

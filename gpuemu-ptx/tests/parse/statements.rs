@@ -41,6 +41,12 @@ fn operands() {
         ("ld.b32 %r1, [%rd1-4];", "ld.b32", &[], &[Name("%r1"), at("%rd1", -4)]),
         ("ld.b32 %r1, [smem+4*3+(1<<4)-2];", "ld.b32", &[], &[Name("%r1"), at("smem", 26)]),
         ("ld.b32 %r1, [smem+WARP_SZ];", "ld.b32", &[], &[Name("%r1"), at("smem", 32)]),
+        (
+            "ld.b32 %r1, [a+4].unified, %p;",
+            "ld.b32",
+            &[],
+            &[Name("%r1"), Operand::Unified { base: "a", offset: 4 }, Name("%p")],
+        ),
         ("ld.local.b32 %r1, [64];", "ld.local.b32", &[], &[Name("%r1"), Address { base: None, offset: 64 }]),
         ("mov.u64 %rd1, smem+8;", "mov.u64", &[], &[Name("%rd1"), Sum { symbol: "smem", addend: 8 }]),
         ("mov.u64 %rd1, a[3];", "mov.u64", &[Name("a"), int(3)], &[Name("%rd1"), Element(0..2)]),

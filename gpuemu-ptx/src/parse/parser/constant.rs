@@ -6,7 +6,7 @@
 use super::Parser;
 use crate::parse::Operand;
 use crate::parse::fault::{Fault, Parsed};
-use crate::parse::lexer::is_digit;
+use crate::parse::lexer::{continues_name, is_digit};
 
 /// Lanes of a warp: the constant `WARP_SZ`.
 const WARP_SIZE: i64 = 32;
@@ -310,7 +310,8 @@ impl<'a> Parser<'a> {
             (b'-', _) => (Subtract, 1),
             (b'*', _) => (Multiply, 1),
             (b'/', _) => (Divide, 1),
-            (b'%', _) => (Remainder, 1),
+            // `5 %r1` lacks a comma.
+            (b'%', next) if !continues_name(next) => (Remainder, 1),
             _ => return None,
         })
     }

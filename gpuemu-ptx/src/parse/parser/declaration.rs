@@ -20,6 +20,17 @@ fn space(word: &str) -> Option<Space> {
     })
 }
 
+/// The linkage that a directive names; none for any other.
+pub(super) fn linkage(word: &str) -> Linkage {
+    match word {
+        "visible" => Linkage::Visible,
+        "extern" => Linkage::Extern,
+        "weak" => Linkage::Weak,
+        "common" => Linkage::Common,
+        _ => Linkage::Local,
+    }
+}
+
 /// Whether a declaration can begin with a directive.
 pub(super) fn begins_declaration(word: &str) -> bool {
     space(word).is_some() || word == "align" || word == "attribute"
