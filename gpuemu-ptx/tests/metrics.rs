@@ -36,12 +36,12 @@ fn the_widest_point_is_where_most_is_needed() {
         ("mov.u32 %r0, 1;\nmov.u32 %r1, 2;", (1, 0, 0, 1, 0), 6),
         // Two numbers until the addition, which needs them and may reuse one.
         ("mov.u32 %r0, 1;\nmov.u32 %r1, 2;\nadd.u32 %r2, %r0, %r1;\nst.global.u32 [%d0], %r2;", (4, 0, 0, 2, 1), 7),
-        // A double word is two registers, a half one; predicates are none.
+        // A double word is two registers, a half one; of equal points the first.
         (
             "ld.global.u64 %d1, [%d0];\nld.global.u16 %h1, [%d0];\nsetp.eq.u64 %p1, %d1, 0;\n@%p1 st.global.u16 [%d0], \
              %h1;\nst.global.u64 [%d0], %d1;",
-            (5, 1, 1, 0, 2),
-            8,
+            (5, 0, 1, 0, 2),
+            7,
         ),
         // What is kept over a loop counts in it.
         (

@@ -29,24 +29,38 @@ const THREADS: u32 = 256;
 /// The longest chain of instructions that is followed.
 const DEPTH: u32 = 48;
 
-impl<'c, 'p> Evaluator<'c, 'p> {
-    /// For the block that the entry requires, or one warp: of 32 threads in a row, or 8 by 4 where rows have a part.
-    pub fn new(context: &'c Context<'p>) -> Self {
-        let entry = context.program.function(context.entry);
-        let rows = context.function.operands.iter().any(|operand| {
-            matches!(operand, Operand::Special(Special::TidY | Special::TidZ | Special::NtidY | Special::NtidZ))
-        });
-        let mut block = match entry.required_threads {
-            Some(threads) => threads,
-            None if rows => [8, 4, 1],
-            None => [32, 1, 1],
-        };
-        // The first threads of a large block are as good as all.
-        while block.iter().map(|&extent| u64::from(extent.max(1))).product::<u64>() > u64::from(THREADS) {
-            let largest = (0..3).max_by_key(|&axis| block[axis]).unwrap_or(0);
-            block[largest] = block[largest].div_ceil(2);
+/// Shapes of blocks that the entry may be launched with, largest first: the one that it requires, or 256 threads in a row
+/// down to one warp, or 8 by 4 where rows have a part.
+pub(super) fn blocks(context: &Context<'_>) -> Vec<[u32; 3]> {
+    let entry = context.program.function(context.entry);
+    let rows = context.function.operands.iter().any(|operand| {
+        matches!(operand, Operand::Special(Special::TidY | Special::TidZ | Special::NtidY | Special::NtidZ))
+    });
+    match entry.required_threads {
+        Some(threads) => {
+            let mut block = threads.map(|extent| extent.max(1));
+            // The first threads of a large block are as good as all.
+            while block.iter().map(|&extent| u64::from(extent)).product::<u64>() > u64::from(THREADS) {
+                let largest = (0..3).max_by_key(|&axis| block[axis]).unwrap_or(0);
+                block[largest] = block[largest].div_ceil(2);
+            }
+            vec![block]
         }
-        Self { context, block: block.map(|extent| extent.max(1)), known: FxHashMap::default() }
+        None if rows => vec![[8, 4, 1]],
+        None => [THREADS, 128, 64, 32].map(|threads| [threads, 1, 1]).to_vec(),
+    }
+}
+
+impl<'c, 'p> Evaluator<'c, 'p> {
+    /// For the smallest block worth a look: [`blocks`].
+    pub fn new(context: &'c Context<'p>) -> Self {
+        let smallest = blocks(context).pop().unwrap_or([32, 1, 1]);
+        Self::of_block(context, smallest)
+    }
+
+    /// For a block of this shape.
+    pub fn of_block(context: &'c Context<'p>, block: [u32; 3]) -> Self {
+        Self { context, block, known: FxHashMap::default() }
     }
 
     /// How many threads there are.

@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::rule::{Finding, Rule, Severity};
 use crate::metrics::Class;
-use crate::program::Operand;
+use crate::program::{Form, Opcode, Operand, ScalarType};
 
 pub(super) const RULE: Rule = Rule {
     name: "fp64-in-fp32",
@@ -19,7 +19,13 @@ pub(super) const RULE: Rule = Rule {
 const SINE_REDUCTION: u64 = 0x3BF9_21FB_5444_2D19;
 
 pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
-    if context.metrics.double_data || context.metrics.singles.instructions == 0 {
+    // Smaller floats have a part: arithmetic in them, or conversions of them.
+    let converts = |form: &Form| {
+        let smaller = [ScalarType::F32, ScalarType::F16, ScalarType::Bf16].iter().any(|ty| form.types.contains(ty));
+        form.opcode == Opcode::Cvt && form.types.contains(&ScalarType::F64) && smaller
+    };
+    let mixed = context.metrics.singles.instructions > 0 || context.instructions().any(|(_, _, form)| converts(form));
+    if context.metrics.double_data || !mixed {
         return;
     }
     for (index, instruction, form) in context.instructions() {

@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::context::Context;
-use super::evaluate::{Evaluator, Values};
+use super::evaluate::{Evaluator, Value, Values, blocks};
 use super::rule::{Finding, Rule, Severity};
 use crate::flow::BlockId;
 use crate::program::{
@@ -26,7 +26,6 @@ const PAIRS: usize = 2_000;
 
 /// An access to shared memory whose addresses are known.
 struct Shared {
-    index: u32,
     symbol: Option<Symbol>,
     /// For every thread the first byte; `None` where it does not come here.
     bytes: Vec<Option<u64>>,
@@ -51,20 +50,19 @@ pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let controllers = controllers(context);
-    let mut evaluator = Evaluator::new(context);
-    let mut known: FxHashMap<u32, Option<Shared>> = FxHashMap::default();
+    let all: Vec<u32> = stores.iter().chain(&loads).copied().collect();
+    let known = addresses(context, &controllers, &all);
     let mut pairs = PAIRS;
     let mut told = FxHashSet::default();
     for store in stores {
-        let Some(written) = access(context, &mut evaluator, &controllers, store) else { continue };
+        let Some(written) = known.get(&store) else { continue };
         for load in unordered(context, store, &loads) {
+            let Some(read) = known.get(&load) else { continue };
             if pairs == 0 {
                 return;
             }
             pairs -= 1;
-            let read = known.entry(load).or_insert_with(|| access(context, &mut evaluator, &controllers, load));
-            let Some(read) = read else { continue };
-            let Some((writer, reader)) = conflict(&written, read) else { continue };
+            let Some((writer, reader)) = conflict(written, read) else { continue };
             if !told.insert(load) {
                 continue;
             }
@@ -72,9 +70,38 @@ pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
                 "this reads shared memory that another thread wrote with no barrier since: thread {reader} reads what thread \
                  {writer} wrote. Put a barrier between the two"
             );
-            let related = context.related(written.index, "it is written here");
+            let related = context.related(store, "it is written here");
             findings.push(context.finding(&RULE, load, message).with(related));
         }
+    }
+}
+
+/// The addresses of these accesses, as far as they are known, for the largest block that stays within the arrays.
+fn addresses(context: &Context<'_>, controllers: &Controllers, all: &[u32]) -> FxHashMap<u32, Shared> {
+    let blocks = blocks(context);
+    for (number, &block) in blocks.iter().enumerate() {
+        let mut evaluator = Evaluator::of_block(context, block);
+        let known: FxHashMap<u32, Shared> = all
+            .iter()
+            .filter_map(|&index| Some((index, access(context, &mut evaluator, controllers, index)?)))
+            .collect();
+        if number + 1 == blocks.len() || known.values().all(|shared| shared.fits(context)) {
+            return known;
+        }
+    }
+    FxHashMap::default()
+}
+
+impl Shared {
+    /// Whether all of it lies within its variable. One whose size the launch gives is no bound to hold on to.
+    fn fits(&self, context: &Context<'_>) -> bool {
+        let size = match self.symbol {
+            Some(Symbol::Variable(id)) => context.program.variable(id).size,
+            Some(Symbol::Local(id)) => context.function.variables[id.0 as usize].size,
+            _ => 0,
+        };
+        let inside = |first: u64| first.checked_add(self.width).is_some_and(|end| end <= size);
+        self.bytes.iter().flatten().all(|&first| inside(first))
     }
 }
 
@@ -191,7 +218,7 @@ fn access(
         }
         // One address for all threads: what they write there is one value, or a race of another kind.
         Base::Symbol(symbol) if form.opcode != Opcode::St => {
-            let value = super::evaluate::Value { symbol: Some(symbol), bits: 0 };
+            let value = Value { symbol: Some(symbol), bits: 0 };
             (Some(symbol), vec![value; threads].into())
         }
         _ => return None,
@@ -215,7 +242,7 @@ fn access(
         .enumerate()
         .map(|(thread, (value, active))| (active && thread % 32 < rows).then(|| value.bits.wrapping_add(offset as u64)))
         .collect();
-    Some(Shared { index, symbol, bytes, width })
+    Some(Shared { symbol, bytes, width })
 }
 
 /// Leaves the threads for which a condition holds. `None` where it may hold for one thread only and which is not known.

@@ -48,6 +48,13 @@ impl Context<'_> {
         false
     }
 
+    /// Whether there is nothing in a block but the way out.
+    pub fn returns(&self, block: BlockId) -> bool {
+        let found = self.flow.block(block);
+        found.leaves
+            && found.instructions.clone().all(|index| matches!(self.at(index).opcode, Opcode::Ret | Opcode::Exit))
+    }
+
     /// Where the sides of a branch meet again; `None` where they only meet at the end, or at nothing but it.
     pub fn meeting(&self, branch: BlockId) -> Option<BlockId> {
         self.flow.block(branch).post_dominator.filter(|meeting| !self.leaves(*meeting))

@@ -39,8 +39,7 @@ pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
         }
         let sides: Vec<_> = flow.successors(branch).collect();
         // Lanes that left are missing too, but a launch may be such that whole warps leave.
-        let leaves = context.meeting(branch).is_none() || sides.iter().any(|&side| context.leaves(side));
-        if leaves {
+        if sides.iter().any(|&side| context.returns(side)) {
             continue;
         }
         if context.parts(&mut evaluator, branch, 32).is_none() {
