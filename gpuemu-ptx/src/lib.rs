@@ -4,11 +4,11 @@
 //! flow known), and a program is weighed or executed. The crate knows nothing of operators, cases or `gpuemu.toml`.
 
 pub mod arch;
-pub mod error;
+mod error;
 pub mod flow;
-pub mod occupancy;
 pub mod lint;
 pub mod metrics;
+pub mod occupancy;
 pub mod parse;
 pub mod program;
 pub mod vendor;

@@ -5,7 +5,7 @@
 
 mod features;
 
-use gpuemu_ptx::error::Error;
+use gpuemu_ptx::Error;
 use gpuemu_ptx::vendor::{Job, PtxasOutput, SassClass, Settings, Tool, Toolbox};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
