@@ -1,7 +1,7 @@
 """Compiles the CUDA sources of this folder to PTX, without a GPU: `compile_cuda.py OUT_DIR`.
 
 `varied.cu` goes through nvcc, `plain.cu` through NVRTC, each with several targets and options. A second run over the
-same sources, with the same compilers, does nothing. `compile_cuda.py --toolkit` says where nvcc, ptxas and NVRTC lie.
+same sources, with the same compilers, does nothing.
 """
 
 from __future__ import annotations
@@ -96,11 +96,8 @@ def stamp() -> str:
 
 def main() -> int:
     if len(sys.argv) != 2:
-        print("usage: compile_cuda.py OUT_DIR, or compile_cuda.py --toolkit", file=sys.stderr)
+        print("usage: compile_cuda.py OUT_DIR", file=sys.stderr)
         return 2
-    if sys.argv[1] == "--toolkit":
-        print(toolkit())
-        return 0
     out = Path(sys.argv[1]).resolve()
     stamped, want = out / "stamp", stamp()
     if stamped.is_file() and stamped.read_text() == want:

@@ -1,8 +1,11 @@
 //! Everything that stock compilers print for the kernels under `tests/triton` and `tests/cuda`, and the committed PTX of
-//! the examples: each file reads, prints, reads again as the same module, and becomes a program.
+//! the examples: each file reads, prints, reads again as the same module, becomes a program, is
+//! weighed, and no rule finds an error in it.
 //!
 //! `GPUEMU_TEST_PTX` names the folder that holds `triton-ptx` and `cuda-ptx`; without it, `target` does.
 
+use gpuemu_ptx::lint::{Severity, check};
+use gpuemu_ptx::metrics::{Metrics, measure};
 use gpuemu_ptx::parse::parse;
 use gpuemu_ptx::program::Program;
 use std::path::{Path, PathBuf};
@@ -57,11 +60,52 @@ fn fault(path: &Path) -> Option<String> {
         Ok(_) => return Some("printed and read again, it is another module".to_owned()),
         Err(error) => return Some(format!("printed, it does not read: {error}")),
     }
-    match Program::resolve(&module, &text) {
-        Ok(program) if program.entries().next().is_none() => Some("it has no entry".to_owned()),
-        Ok(_) => None,
-        Err(error) => Some(error.to_string()),
+    let program = match Program::resolve(&module, &text) {
+        Ok(program) => program,
+        Err(error) => return Some(error.to_string()),
+    };
+    if program.entries().next().is_none() {
+        return Some("it has no entry".to_owned());
     }
+    let name = path.file_name().unwrap().to_string_lossy();
+    program.entries().find_map(|(id, _)| {
+        let metrics = measure(&program, id);
+        let wrong = weighed_wrong(&name, &metrics);
+        wrong.or_else(|| {
+            let findings = check(&program, id, &metrics);
+            let error = findings.iter().find(|finding| finding.severity == Severity::Error)?;
+            Some(format!("a false alarm of {}, line {}: {}", error.rule.name, error.place.line, error.message))
+        })
+    })
+}
+
+/// What the figures of an entry cannot be, by what every entry has and by what the file's name says of the kernel.
+fn weighed_wrong(file: &str, metrics: &Metrics) -> Option<String> {
+    let by_class: u64 = metrics.mix.values().map(|count| count.instructions).sum();
+    let expected = [
+        ("instructions", metrics.instructions.instructions > 0),
+        ("as many instructions of all classes", by_class == metrics.instructions.instructions),
+        ("a weight of at least one an instruction", metrics.instructions.weighted >= metrics.instructions.instructions),
+    ];
+    // Of the Triton kernels, by the first word of their names. `matmul_ieee` multiplies without tensor cores.
+    let named: &[(&str, &str, bool)] = &[
+        ("matmul_f16", "a matrix instruction", metrics.matrix.instructions > 0),
+        ("matmul_tf32", "a matrix instruction", metrics.matrix.instructions > 0),
+        ("attention_causal", "a matrix instruction", metrics.matrix.instructions > 0),
+        ("matmul_ieee", "no matrix instruction", metrics.matrix.instructions == 0),
+        ("atomic_", "an atomic on global memory", metrics.global_atomics.instructions > 0),
+        ("row_sum_f64", "data in double precision", metrics.double_data && metrics.doubles.instructions > 0),
+        ("row_sum.", "nothing in double precision", metrics.doubles.instructions == 0),
+        ("collatz.", "a loop", metrics.loops > 0),
+        ("matmul_aligned.sm_80", "copies that go on", metrics.asynchronous_copies.instructions > 0),
+        ("add_float32", "accesses of 16 bytes", metrics.access_bytes.keys().any(|&bytes| bytes == 16)),
+        ("row_softmax", "a barrier", metrics.barriers.instructions > 0),
+        ("histogram", "an atomic on shared memory", metrics.shared_atomics.instructions > 0),
+        ("stencil", "a tile in shared memory", metrics.shared_bytes == 4 * 10 * 34),
+    ];
+    let named = named.iter().filter(|(start, ..)| file.starts_with(start)).map(|&(_, what, holds)| (what, holds));
+    let missing = expected.into_iter().chain(named).find(|(_, holds)| !holds);
+    missing.map(|(what, _)| format!("the figures of {} have not {what}: {metrics:?}", metrics.entry))
 }
 
 /// Fails with every file that is not as it should be.

@@ -1,7 +1,14 @@
 """Compiles the Triton kernels of this folder to PTX, without a GPU: `compile.py OUT_DIR [--targets 80,89,90,100]`.
 
-OUT_DIR receives `<kernel>.sm_XX.ptx`, `<kernel>.tensors` (the launch's inputs and expected outputs, see `manifest.json`)
-and `manifest.json`. A second run over the same sources, with the same Triton, does nothing.
+OUT_DIR receives `<kernel>.sm_XX.ptx`, `<kernel>.tensors` and `manifest.json`. A second run over the same sources, with
+the same Triton, does nothing. `manifest.json` has
+
+- `compiled`: of every kernel and target the file, the entry, threads a block, bytes of dynamic shared memory, and so on,
+  or why it was `skipped`;
+- `launches`: of every kernel the grid and the arguments in the order of the entry's parameters. Two pointers follow
+  them: to `scratch_bytes` for each block, aligned to `scratch_alignment`, or null; and null. A tensor's bytes lie in
+  `<kernel>.tensors` at `before.offset`, and the right ones after the launch at `after.offset`. Without `before` the
+  kernel writes all of it; without `after` nothing of it may change. `tolerance` is for every tensor with `after`.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from declaration import (
 )
 from triton.language.extra import libdevice
 
-SIZE = 3000
+SIZE = 3008
 NAN, INFINITE = float("nan"), float("inf")
 
 
@@ -431,13 +431,13 @@ BLOCK = {"BLOCK": 1024}
 E4M3: dict[str, Any] = {"first_target": 89, "why_not": "stock Triton has float8 e4m3 from sm_89"}
 
 
-def sums(dtype: str) -> Kernel:
+def sums(dtype: str, size: int = SIZE, name: str = "") -> Kernel:
     """x + y in one dtype."""
     return Kernel(
         add,
-        name=f"add_{dtype}",
+        name=name or f"add_{dtype}",
         grid=GRID,
-        arguments={"x": reads(dtype, SIZE), "y": reads(dtype, SIZE), "out": writes(dtype, SIZE), "size": i32(SIZE)},
+        arguments={"x": reads(dtype, size), "y": reads(dtype, size), "out": writes(dtype, size), "size": i32(size)},
         constants=BLOCK,
         reference=lambda t: {"out": t["x"] + t["y"]},
     )
@@ -539,6 +539,7 @@ MAYBE_NAN = some(normal(), NAN, INFINITE, -INFINITE, 0.0)
 
 KERNELS = [
     *(sums(dtype) for dtype in DTYPES),
+    sums("float32", size=2999, name="add_ragged"),
     *(conversion(source, target) for source, target in CASTS),
     integer("int32", -(2**31), 2**31 - 1),
     integer("int64", -(2**62), 2**62),

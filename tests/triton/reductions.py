@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 from declaration import Kernel, Scalar, Tensor, Tolerance, cdiv, f32, i32, integers, normal, reads, some, wide, writes
 
-ROWS, COLUMNS = 48, 1000
+ROWS, COLUMNS = 48, 1008
 
 
 @triton.jit
@@ -286,6 +286,17 @@ KERNELS = [
         reference=lambda t: {"out": softmax_of(t["x"])},
         tolerance=Tolerance(1e-7, 2e-3),
         num_warps=1,
+    ),
+    Kernel(
+        # No row but the first starts at a multiple of 16 bytes: nothing can be wide.
+        softmax,
+        name="softmax_ragged",
+        grid=(ROWS,),
+        arguments={"x": reads("float32", ROWS, 1001), "out": writes("float32", ROWS, 1001), "columns": i32(1001)},
+        constants=BLOCK,
+        reference=lambda t: {"out": softmax_of(t["x"])},
+        tolerance=Tolerance(1e-7, 1e-5),
+        num_warps=8,
     ),
     Kernel(
         softmax_online,
