@@ -3,4 +3,5 @@
 //! Text becomes a [`parse::Module`] (syntax, borrowed from the text), that becomes a program (names resolved, control
 //! flow known), and a program is weighed or executed. The crate knows nothing of operators, cases or `gpuemu.toml`.
 
+pub mod numerics;
 pub mod parse;
