@@ -3,7 +3,7 @@
 //! Integers travel in 64 bits, sign- or zero-extended from their own width.
 
 use super::exact::{BF16, F16, F32, F64, Format, Rounding};
-use super::float::{NAN32, narrow, saturate32};
+use super::float::{NAN32, flush32, is_nan32, is_nan64, narrow, saturate32};
 use super::half::{NAN16, bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16, relu_bf16, relu_f16};
 
 /// An integer type of `bits` 8, 16, 32 or 64.
@@ -183,29 +183,58 @@ pub fn bf16_to_integral(a: u16, rounding: Rounding) -> u16 {
     f32_to_bf16(f32_to_integral(bf16_to_f32(a), rounding))
 }
 
-/// `cvt.f64.f32`.
+/// `cvt.f64.f32`: a NaN keeps its sign and payload, quieted.
 #[inline(always)]
 pub fn f32_to_f64(a: u32) -> u64 {
-    let x = f32::from_bits(a);
-    if x.is_nan() { 0x7fff_ffff_ffff_ffff } else { f64::from(x).to_bits() }
+    if is_nan32(a) {
+        return widen_nan(u64::from(a >> 31), u64::from(a) << 29);
+    }
+    f64::from(f32::from_bits(a)).to_bits()
 }
 
-/// `cvt.{rn,rz,rm,rp}.f32.f64`.
+/// `cvt.f64.f16`.
+#[inline]
+pub fn f16_to_f64(a: u16) -> u64 {
+    if a & 0x7fff > 0x7c00 {
+        return widen_nan(u64::from(a >> 15), u64::from(a) << 42);
+    }
+    f32_to_f64(f16_to_f32(a))
+}
+
+/// `cvt.f64.bf16`.
+#[inline]
+pub fn bf16_to_f64(a: u16) -> u64 {
+    f32_to_f64(bf16_to_f32(a))
+}
+
+fn widen_nan(sign: u64, payload: u64) -> u64 {
+    sign << 63 | 0x7ff8 << 48 | payload & ((1 << 51) - 1)
+}
+
+/// A binary64 NaN in a smaller format: sign and the top of the payload, quieted.
+#[inline(always)]
+fn narrow_nan(a: u64, to: Format) -> Option<u64> {
+    let payload = (a & ((1 << 52) - 1)) >> (52 - to.mantissa);
+    let sign = a >> 63 << (to.exponent + to.mantissa);
+    is_nan64(a).then(|| sign | ((2 << to.exponent) - 1) << (to.mantissa - 1) | payload)
+}
+
+/// `cvt.{rn,rz,rm,rp}.f32.f64`: a NaN keeps its sign and the top of its payload, quieted.
 #[inline]
 pub fn f64_to_f32(a: u64, rounding: Rounding) -> u32 {
-    narrow(f64::from_bits(a), rounding)
+    narrow_nan(a, F32).map_or_else(|| narrow(f64::from_bits(a), rounding), |nan| nan as u32)
 }
 
 /// `cvt.{rn,rz,rm,rp}.f16.f64`, rounded once.
 #[inline]
 pub fn f64_to_f16(a: u64, rounding: Rounding) -> u16 {
-    F16.round(F64.value(a), rounding) as u16
+    narrow_nan(a, F16).unwrap_or_else(|| F16.round(F64.value(a), rounding)) as u16
 }
 
 /// `cvt.{rn,rz,rm,rp}.bf16.f64`, rounded once.
 #[inline]
 pub fn f64_to_bf16(a: u64, rounding: Rounding) -> u16 {
-    BF16.round(F64.value(a), rounding) as u16
+    narrow_nan(a, BF16).unwrap_or_else(|| BF16.round(F64.value(a), rounding)) as u16
 }
 
 /// `cvt.{rn,rz,rm,rp}.f16.f32`.
@@ -257,10 +286,11 @@ pub fn f16_to_bf16(a: u16, rounding: Rounding) -> u16 {
     f32_to_bf16_in(f16_to_f32(a), rounding)
 }
 
-/// `cvt.sat.f32.f32` and its like.
+/// `cvt.ftz.f32.f32` and `cvt.ftz.sat.f32.f32`: the only plain copies that look at the value.
 #[inline(always)]
-pub fn f32_to_f32_sat(a: u32) -> u32 {
-    saturate32(a)
+pub fn f32_to_f32_ftz(a: u32, sat: bool) -> u32 {
+    let a = if is_nan32(a) { NAN32 } else { flush32(a) };
+    if sat { saturate32(a) } else { a }
 }
 
 /// The rounding of a conversion to `.tf32`.
@@ -274,19 +304,21 @@ pub enum TfRounding {
     Zero,
 }
 
-/// `cvt.{rna,rn,rz}{.relu}{.satfinite}.tf32.f32`: ten bits of mantissa, the others zero.
+/// `cvt.{rna,rn,rz}{.relu}{.satfinite}.tf32.f32`: ten bits of mantissa, the others zero. A NaN becomes 0x7fffe000; under
+/// `.rna` it is cut like any other value (to infinity if its payload is all below), and `.rna.satfinite` steps back
+/// from there, as the hardware does.
 #[inline]
 pub fn f32_to_tf32(a: u32, rounding: TfRounding, finish: Finish) -> u32 {
     let magnitude = a & 0x7fff_ffff;
-    if magnitude > 0x7f80_0000 {
-        return NAN32;
+    if magnitude > 0x7f80_0000 && rounding != TfRounding::NearestAway {
+        return 0x7fff_e000;
     }
     let rounded = match rounding {
-        TfRounding::NearestAway => magnitude + 0x1000,
+        TfRounding::NearestAway if magnitude < 0x7f80_0000 => magnitude + 0x1000,
+        TfRounding::NearestAway | TfRounding::Zero => magnitude,
         TfRounding::Nearest => magnitude + 0xfff + (magnitude >> 13 & 1),
-        TfRounding::Zero => magnitude,
     } & !0x1fff;
-    let rounded = if finish.satfinite && rounded >= 0x7f80_0000 { 0x7f7f_e000 } else { rounded };
+    let rounded = if finish.satfinite && rounded >= 0x7f80_0000 { rounded - 0x2000 } else { rounded };
     if finish.relu && a >> 31 != 0 { 0 } else { rounded | a & 0x8000_0000 }
 }
 

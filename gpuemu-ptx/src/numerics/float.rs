@@ -17,6 +17,7 @@ const SIGN32: u32 = 0x8000_0000;
 const INFINITY32: u32 = 0x7f80_0000;
 const SIGN64: u64 = 1 << 63;
 const INFINITY64: u64 = 0x7ff << 52;
+const QUIET64: u64 = 1 << 51;
 
 #[inline(always)]
 fn f(bits: u32) -> f32 {
@@ -234,9 +235,32 @@ macro_rules! extremum {
 }
 
 extremum!(min32, max32, pick32, u32, NAN32, SIGN32, INFINITY32, ".f32");
-extremum!(min64, max64, pick64, u64, 0x7fff_ffff_ffff_ffff, SIGN64, INFINITY64, ".f64");
 extremum!(min_f16, max_f16, pick_f16, u16, 0x7fff, 0x8000, 0x7c00, ".f16");
 extremum!(min_bf16, max_bf16, pick_bf16, u16, 0x7fff, 0x8000, 0x7f80, ".bf16");
+
+/// `min.f64`: as binary32's, but two NaNs give the second, quieted.
+#[inline]
+pub fn min64(a: u64, b: u64) -> u64 {
+    pick64(a, b, false)
+}
+
+/// `max.f64`.
+#[inline]
+pub fn max64(a: u64, b: u64) -> u64 {
+    pick64(a, b, true)
+}
+
+#[inline(always)]
+fn pick64(a: u64, b: u64, largest: bool) -> u64 {
+    let key = |v: u64| v ^ if v & SIGN64 != 0 { u64::MAX } else { SIGN64 };
+    let picked = if (key(a) < key(b)) != largest { a } else { b };
+    match (is_nan64(a), is_nan64(b)) {
+        (true, true) => b | QUIET64,
+        (true, false) => b,
+        (false, true) => a,
+        (false, false) => picked,
+    }
+}
 
 /// Three-operand `min.f32` (sm_100): the two-operand one applied twice.
 #[inline]
@@ -262,16 +286,16 @@ pub fn neg32(a: u32) -> u32 {
     if is_nan32(a) { NAN32 } else { a ^ SIGN32 }
 }
 
-/// `abs.f64`.
+/// `abs.f64`: a NaN is quieted and keeps its sign.
 #[inline(always)]
 pub fn abs64(a: u64) -> u64 {
-    a & !SIGN64
+    if is_nan64(a) { a | QUIET64 } else { a & !SIGN64 }
 }
 
-/// `neg.f64`.
+/// `neg.f64`: a NaN is quieted and keeps its sign.
 #[inline(always)]
 pub fn neg64(a: u64) -> u64 {
-    a ^ SIGN64
+    if is_nan64(a) { a | QUIET64 } else { a ^ SIGN64 }
 }
 
 /// `copysign.f32 d, a, b`: the sign of `a`, the magnitude of `b`.
@@ -297,9 +321,9 @@ pub enum Property {
     Number,
     /// NaN.
     NotANumber,
-    /// Neither infinite, NaN, zero nor subnormal.
+    /// Neither infinite, NaN nor subnormal; zero counts as normal.
     Normal,
-    /// Subnormal or zero, as the hardware answers; the text says zero is neither.
+    /// Subnormal; zero is not.
     Subnormal,
 }
 
@@ -312,7 +336,7 @@ pub fn testp32(a: u32, property: Property) -> bool {
         Property::Infinite => m == INFINITY32,
         Property::Number => m <= INFINITY32,
         Property::NotANumber => m > INFINITY32,
-        Property::Normal => e != INFINITY32 && e != 0,
+        Property::Normal => e != INFINITY32 && (e != 0 || m == 0),
         Property::Subnormal => e == 0 && m != 0,
     }
 }
@@ -326,7 +350,7 @@ pub fn testp64(a: u64, property: Property) -> bool {
         Property::Infinite => m == INFINITY64,
         Property::Number => m <= INFINITY64,
         Property::NotANumber => m > INFINITY64,
-        Property::Normal => e != INFINITY64 && e != 0,
+        Property::Normal => e != INFINITY64 && (e != 0 || m == 0),
         Property::Subnormal => e == 0 && m != 0,
     }
 }
@@ -381,10 +405,10 @@ compare!(compare32, f32, u32, ".f32");
 compare!(compare64, f64, u64, ".f64");
 
 /// The NaN that a binary64 operation answers for NaN operands: the hardware passes on the first of them in the order
-/// of `operands`, quieted.
+/// of `operands` (second factor, addend, first factor), quieted.
 #[inline]
 fn propagate64(operands: &[u64]) -> Option<u64> {
-    operands.iter().find(|&&x| is_nan64(x)).map(|x| x | 1 << 51)
+    operands.iter().find(|&&x| is_nan64(x)).map(|x| x | QUIET64)
 }
 
 /// A NaN of the host becomes the GPU's.
@@ -397,7 +421,7 @@ fn settle64(x: f64, operands: &[u64]) -> u64 {
 #[inline]
 pub fn add64(a: u64, b: u64, rounding: Rounding) -> u64 {
     let s = d(a) + d(b);
-    if rounding == Rounding::Nearest || s.is_nan() { settle64(s, &[a, b]) } else { F64.add(a, b, rounding) }
+    if rounding == Rounding::Nearest || s.is_nan() { settle64(s, &[b, a]) } else { F64.add(a, b, rounding) }
 }
 
 /// `sub.f64`.
@@ -410,14 +434,14 @@ pub fn sub64(a: u64, b: u64, rounding: Rounding) -> u64 {
 #[inline]
 pub fn mul64(a: u64, b: u64, rounding: Rounding) -> u64 {
     let p = d(a) * d(b);
-    if rounding == Rounding::Nearest || p.is_nan() { settle64(p, &[a, b]) } else { F64.mul(a, b, rounding) }
+    if rounding == Rounding::Nearest || p.is_nan() { settle64(p, &[b, a]) } else { F64.mul(a, b, rounding) }
 }
 
 /// `fma.f64`.
 #[inline]
 pub fn fma64(a: u64, b: u64, c: u64, rounding: Rounding) -> u64 {
     let x = d(a).mul_add(d(b), d(c));
-    if rounding == Rounding::Nearest || x.is_nan() { settle64(x, &[a, b, c]) } else { F64.fma(a, b, c, rounding) }
+    if rounding == Rounding::Nearest || x.is_nan() { settle64(x, &[b, c, a]) } else { F64.fma(a, b, c, rounding) }
 }
 
 /// `div.f64`.

@@ -30,10 +30,10 @@ pub fn f16_to_f32(h: u16) -> u32 {
     }
 }
 
-/// bfloat16 to binary32, exact; a NaN becomes canonical.
+/// bfloat16 to binary32, exact; a NaN keeps its bits.
 #[inline(always)]
 pub fn bf16_to_f32(h: u16) -> u32 {
-    if h & 0x7fff > 0x7f80 { 0x7fff_ffff } else { u32::from(h) << 16 }
+    u32::from(h) << 16
 }
 
 /// binary32 to binary16, to nearest even.

@@ -24,15 +24,15 @@ macro_rules! wide {
         pub fn $div_s(a: $u, b: $u) -> $u {
             if b == 0 { <$u>::MAX } else { (a as $s).wrapping_div(b as $s) as $u }
         }
-        #[doc = concat!("`rem.u", $bits, "`: the dividend for a zero divisor.")]
+        #[doc = concat!("`rem.u", $bits, "`: all ones for a zero divisor.")]
         #[inline(always)]
         pub fn $rem_u(a: $u, b: $u) -> $u {
-            if b == 0 { a } else { a % b }
+            if b == 0 { <$u>::MAX } else { a % b }
         }
-        #[doc = concat!("`rem.s", $bits, "`: the dividend's sign; the dividend for a zero divisor.")]
+        #[doc = concat!("`rem.s", $bits, "`: the dividend's sign; all ones for a zero divisor.")]
         #[inline(always)]
         pub fn $rem_s(a: $u, b: $u) -> $u {
-            if b == 0 { a } else { (a as $s).wrapping_rem(b as $s) as $u }
+            if b == 0 { <$u>::MAX } else { (a as $s).wrapping_rem(b as $s) as $u }
         }
         #[doc = concat!("`sad.u", $bits, "`: `c + |a - b|`.")]
         #[inline(always)]
@@ -159,20 +159,17 @@ pub fn add_carry64(a: u64, b: u64, carry: bool) -> (u64, bool) {
     (s, x | y)
 }
 
-/// `sub.cc`, `subc`: the difference and the flag. PTX calls it a borrow and keeps it in the same flag as a carry.
+/// `sub.cc` (with `carry` set), `subc` (with the flag): the difference and the flag, which is clear after a borrow. That
+/// is seen where a program mixes the two families: `addc` after `sub.cc` adds one when nothing was borrowed.
 #[inline(always)]
-pub fn sub_borrow32(a: u32, b: u32, borrow: bool) -> (u32, bool) {
-    let (s, x) = a.overflowing_sub(b);
-    let (s, y) = s.overflowing_sub(u32::from(borrow));
-    (s, x | y)
+pub fn sub_carry32(a: u32, b: u32, carry: bool) -> (u32, bool) {
+    add_carry32(a, !b, carry)
 }
 
 /// `sub.cc`, `subc` of 64 bits.
 #[inline(always)]
-pub fn sub_borrow64(a: u64, b: u64, borrow: bool) -> (u64, bool) {
-    let (s, x) = a.overflowing_sub(b);
-    let (s, y) = s.overflowing_sub(u64::from(borrow));
-    (s, x | y)
+pub fn sub_carry64(a: u64, b: u64, carry: bool) -> (u64, bool) {
+    add_carry64(a, !b, carry)
 }
 
 /// `add.sat.s32`.
@@ -319,10 +316,12 @@ pub fn bfind_s64(a: u64, shiftamt: bool) -> u32 {
 }
 
 /// `fns.b32`: the place of the n-th one bit from `base`, up for n > 0 and down for n < 0 (`base`'s own bit counts); for
-/// n = 0 `base` itself where its bit is set; all ones where there is none.
+/// n = 0 `base` itself where its bit is set; all ones where there is none or `base` is past the word.
 #[inline]
 pub fn fns_b32(mask: u32, base: u32, n: i32) -> u32 {
-    let base = base & 31;
+    if base > 31 {
+        return u32::MAX;
+    }
     if n == 0 {
         return if mask >> base & 1 != 0 { base } else { u32::MAX };
     }

@@ -7,6 +7,7 @@
 pub mod convert;
 pub mod exact;
 pub mod float;
+pub mod fragment;
 pub mod half;
 pub mod integer;
 pub mod special;

@@ -172,8 +172,8 @@ pub fn answer(name: &str) -> Option<Answer> {
         ("neg", "f32") => f32x1!(fl::neg32),
         ("copysign", "f32") => w2!(fl::copysign32),
         ("copysign", "f64") => d2!(fl::copysign64),
-        ("min", "f64") => d2!(move |a, b| fl::min64(a, b, mode)),
-        ("max", "f64") => d2!(move |a, b| fl::max64(a, b, mode)),
+        ("min", "f64") => d2!(fl::min64),
+        ("max", "f64") => d2!(fl::max64),
         ("abs", "f64") => d1!(fl::abs64),
         ("neg", "f64") => d1!(fl::neg64),
         ("add", "f64") => d2!(move |a, b| fl::add64(a, b, r)),
@@ -303,8 +303,7 @@ fn conversion(p: &[&str], r: Rounding, ftz: bool) -> Option<Answer> {
                 | u64::from(cv::f32_to_bf16_finish(x[1] as u32, r, finish))
         ),
         ("f16", "f32") => f!(x, {
-            let h = cv::f32_to_f16_finish(flush(x[0] as u32), r, finish);
-            let h = if ftz { hf::flush_f16(h) } else { h };
+            let h = cv::f32_to_f16_finish(x[0] as u32, r, finish);
             if sat { hf::saturate_f16(h) } else { h }
         }),
         ("bf16", "f32") => f!(x, cv::f32_to_bf16_finish(x[0] as u32, r, finish)),
@@ -331,7 +330,8 @@ fn conversion(p: &[&str], r: Rounding, ftz: bool) -> Option<Answer> {
             f!(x, cv::small_x2_to_f16x2(x[0] as u16, small, relu))
         }
         ("f32", "f32") if integral => f!(x, s32(cv::f32_to_integral(flush(x[0] as u32), r))),
-        ("f32", "f32") => f!(x, s32(flush(x[0] as u32))),
+        ("f32", "f32") if ftz => f!(x, cv::f32_to_f32_ftz(x[0] as u32, sat)),
+        ("f32", "f32") => f!(x, s32(x[0] as u32)),
         ("f64", "f64") if integral => f!(x, cv::f64_to_integral(x[0], r)),
         ("f64", "f64") => f!(x, fl::saturate64(x[0])),
         ("f16", "f16") if integral => f!(x, cv::f16_to_integral(x[0] as u16, r)),
@@ -341,10 +341,10 @@ fn conversion(p: &[&str], r: Rounding, ftz: bool) -> Option<Answer> {
         ("f16", "f64") => f!(x, cv::f64_to_f16(x[0], r)),
         ("bf16", "f64") => f!(x, cv::f64_to_bf16(x[0], r)),
         ("f32", "f16") => f!(x, s32(flush(hf::f16_to_f32(x[0] as u16)))),
-        ("f64", "f16") => f!(x, cv::f32_to_f64(hf::f16_to_f32(x[0] as u16))),
+        ("f64", "f16") => f!(x, cv::f16_to_f64(x[0] as u16)),
         ("f32", "bf16") => f!(x, hf::bf16_to_f32(x[0] as u16)),
-        ("f64", "bf16") => f!(x, cv::f32_to_f64(hf::bf16_to_f32(x[0] as u16))),
-        ("f64", "f32") => f!(x, cv::f32_to_f64(flush(x[0] as u32))),
+        ("f64", "bf16") => f!(x, cv::bf16_to_f64(x[0] as u16)),
+        ("f64", "f32") => f!(x, cv::f32_to_f64(if ftz { cv::f32_to_f32_ftz(x[0] as u32, false) } else { x[0] as u32 })),
         ("bf16", "f16") => f!(x, cv::f16_to_bf16(x[0] as u16, r)),
         ("f16", "bf16") => f!(x, cv::bf16_to_f16(x[0] as u16, r)),
         (to, from) => match (integer(to), integer(from)) {
@@ -395,9 +395,8 @@ fn integers(p: &[&str], name: &str) -> Option<Answer> {
             let second_sub = name.starts_with("subc");
             return f!(x, {
                 let [a, b, c, e] = x.map(|v| v as u32);
-                let (low, flag) =
-                    if first_sub { int::sub_borrow32(a, b, false) } else { int::add_carry32(a, b, false) };
-                let (high, _) = if second_sub { int::sub_borrow32(c, e, flag) } else { int::add_carry32(c, e, flag) };
+                let (low, flag) = if first_sub { int::sub_carry32(a, b, true) } else { int::add_carry32(a, b, false) };
+                let (high, _) = if second_sub { int::sub_carry32(c, e, flag) } else { int::add_carry32(c, e, flag) };
                 u64::from(high) << 32 | u64::from(low)
             });
         }

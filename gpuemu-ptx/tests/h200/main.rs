@@ -2,6 +2,7 @@
 
 mod dispatch;
 mod inputs;
+mod matrix;
 
 const INSTRUCTIONS: &str = include_str!("../../truth/instructions.txt");
 const ANSWERS: &[u8] = include_bytes!("../../truth/instructions.bin");
@@ -63,4 +64,33 @@ fn every_instruction_answers_as_the_h200() {
         report.push(format!("{}: {} of the first {SAMPLES} differ: {first}", row.name, wrong.len()));
     }
     assert!(report.is_empty(), "{} instructions differ:\n{}", report.len(), report.join("\n"));
+}
+
+#[test]
+fn every_matrix_product_answers_as_the_h200() {
+    const ANSWERS: &[u8] = include_bytes!("../../truth/matrix.bin");
+    let mut at = 0;
+    let mut report = Vec::new();
+    for row in matrix::rows() {
+        let bytes = if row.operands[2].0 == "f64" { 8 } else { 4 };
+        let recorded = word(&ANSWERS[at..], 0);
+        at += 8;
+        let sum = inputs::fnv((0..1024).flat_map(|trial| matrix::answer(&row, trial)));
+        let mut first = None;
+        for trial in 0..8 {
+            for (i, ours) in matrix::answer(&row, trial).into_iter().enumerate() {
+                let mut raw = [0; 8];
+                raw[..bytes].copy_from_slice(&ANSWERS[at..at + bytes]);
+                at += bytes;
+                let hardware = u64::from_le_bytes(raw);
+                if ours != hardware && first.is_none() {
+                    first = Some(format!("trial {trial} word {i}: {ours:x}, H200 {hardware:x}"));
+                }
+            }
+        }
+        if sum != recorded {
+            report.push(format!("{}: {}", row.name, first.unwrap_or_default()));
+        }
+    }
+    assert!(report.is_empty(), "{} products differ:\n{}", report.len(), report.join("\n"));
 }
