@@ -11,4 +11,5 @@ pub mod fragment;
 pub mod half;
 pub mod integer;
 pub mod special;
+mod special_tables;
 pub mod tensor_core;
