@@ -7,6 +7,7 @@ pub mod arch;
 pub mod error;
 pub mod flow;
 pub mod occupancy;
+pub mod numerics;
 pub mod parse;
 pub mod program;
 pub mod vendor;
