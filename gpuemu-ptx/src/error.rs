@@ -44,6 +44,8 @@ pub enum Error {
     ToolFailed(String),
     /// A file could not be read or written.
     File(String),
+    /// Memory of a device that cannot be had, or that the host asks for wrongly.
+    Memory(String),
 }
 
 /// Where a text stops being PTX.
@@ -86,6 +88,7 @@ impl fmt::Display for Error {
             | Error::ToolMissing(message)
             | Error::ToolFailed(message)
             | Error::File(message)
+            | Error::Memory(message)
             | Error::Refused { message, .. } => f.write_str(message),
             Error::Arch(message) => write!(f, "the description of an architecture is wrong: {message}"),
         }

@@ -5,9 +5,11 @@
 
 pub mod arch;
 pub mod error;
+pub mod fault;
 pub mod flow;
-pub mod occupancy;
+pub mod memory;
 pub mod numerics;
+pub mod occupancy;
 pub mod parse;
 pub mod program;
 pub mod vendor;
