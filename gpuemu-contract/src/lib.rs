@@ -10,6 +10,7 @@
 //!
 #![doc = include_str!("../KEYS.md")]
 
+pub mod artifact;
 pub mod builtin;
 mod check;
 pub mod contract;
