@@ -44,6 +44,15 @@ pub enum Error {
     ToolFailed(String),
     /// A file could not be read or written.
     File(String),
+    /// An instruction of a module that the emulator does not execute.
+    NotExecutable {
+        /// Line of the PTX text, from 1.
+        line: u32,
+        /// The instruction's opcode, with its modifiers.
+        instruction: String,
+        /// Why, a sentence without a stop.
+        reason: String,
+    },
     /// Memory of a device that cannot be had, or that the host asks for wrongly.
     Memory(String),
 }
@@ -90,6 +99,9 @@ impl fmt::Display for Error {
             | Error::File(message)
             | Error::Memory(message)
             | Error::Refused { message, .. } => f.write_str(message),
+            Error::NotExecutable { line, instruction, reason } => {
+                write!(f, "line {line}: `{instruction}` cannot be executed: {reason}")
+            }
             Error::Arch(message) => write!(f, "the description of an architecture is wrong: {message}"),
         }
     }

@@ -4,6 +4,7 @@
 //! flow known), and a program is weighed or executed. The crate knows nothing of operators, cases or `gpuemu.toml`.
 
 pub mod arch;
+pub mod emulate;
 pub mod error;
 pub mod fault;
 pub mod flow;
