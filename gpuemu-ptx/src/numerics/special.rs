@@ -6,8 +6,9 @@
 
 use super::exact::Rounding;
 use super::float::{NAN32, flush32, fma32, is_nan32, is_nan64, mul32};
+use super::convert::f32_to_f16_in;
 use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
-use super::special_tables::{EX2, LG2, RCP, RSQRT, SIN, Segment};
+use super::special_tables::{EX2, LG2, RCP, RSQRT, SIN, SQRT, Segment};
 
 const SIGN: u32 = 0x8000_0000;
 const INFINITY: u32 = 0x7f80_0000;
@@ -69,7 +70,12 @@ fn unit_ex2(a: u32) -> u32 {
     let significand = magnitude & 0x7f_ffff | 0x80_0000;
     let fixed = if exponent >= 0 { significand << exponent } else { significand.checked_shr(-exponent as u32).unwrap_or(0) };
     let fixed = if magnitude < 0x0080_0000 { 0 } else { fixed as i32 };
-    let fixed = if a & SIGN != 0 { -fixed } else { fixed };
+    // A negative argument is complemented, not negated, unless it is a whole number.
+    let fixed = match (a & SIGN != 0, fixed & 0x7f_ffff) {
+        (false, _) => fixed,
+        (true, 0) => -fixed,
+        (true, _) => !fixed,
+    };
     let (whole, fraction) = (fixed >> 23, fixed as u32 & 0x7f_ffff);
     let x = fraction & 0x1_ffff;
     let sum = parabola(EX2[(fraction >> 17) as usize], 13, x, square(x)) + 0x77e2;
@@ -160,11 +166,23 @@ pub fn sqrt(a: u32, ftz: bool) -> u32 {
 }
 
 fn unit_sqrt(a: u32) -> u32 {
-    let a = flush32(a);
-    if a & !SIGN == 0 || a == INFINITY {
+    if is_nan32(a) {
+        return NAN32;
+    }
+    if a & INFINITY == 0 {
+        return a & SIGN;
+    }
+    if a & SIGN != 0 {
+        return NAN32;
+    }
+    if a == INFINITY {
         return a;
     }
-    mul32(a, unit_rsqrt(a), Rounding::Nearest)
+    let (exponent, mantissa) = ((a >> 23) as i32 - 127, a & 0x7f_ffff);
+    let x = mantissa & 0x1_ffff;
+    let (constant, slope, curvature) = SQRT[((exponent & 1) as u32 * 64 + (mantissa >> 17)) as usize];
+    let sum = constant + slope * i64::from(x) + curvature * square(x);
+    assemble(0, exponent >> 1, sum >> 17)
 }
 
 /// The unit's log2.
@@ -184,13 +202,13 @@ fn unit_lg2(a: u32) -> u32 {
         return INFINITY;
     }
     let x = mantissa & 0x1_ffff;
-    let fraction = if mantissa == 0 {
-        0
-    } else {
-        parabola(LG2[(mantissa >> 17) as usize], 12, x, square(x) << 1) + 0x3345
-    };
-    let sum = (i64::from(field - 127) << 38) + fraction;
-    fixed_to_float(sum, 38)
+    if a == ONE {
+        return 0;
+    }
+    let fraction = parabola(LG2[(mantissa >> 17) as usize], 12, x, square(x) << 1) + 0x3345;
+    let sum = ((i64::from(field - 127) << 38) + fraction) >> 2;
+    // A negative sum is complemented, not negated.
+    if sum < 0 { SIGN | fixed_to_float(!sum, 36) } else { fixed_to_float(sum, 36) }
 }
 
 /// Fixed point, normalised and cut to 24 bits.
@@ -209,7 +227,7 @@ fn fixed_to_float(sum: i64, point: i32) -> u32 {
 /// `lg2.approx{.ftz}.f32`. Without `.ftz` a subnormal argument is scaled by 2^24.
 #[inline]
 pub fn lg2(a: u32, ftz: bool) -> u32 {
-    if !ftz && is_subnormal(a) && a & SIGN == 0 {
+    if !ftz && is_subnormal(a) {
         let x = f32::from_bits(unit_lg2(mul(a, 16_777_216.0)));
         return (x - 24.0).to_bits();
     }
@@ -265,11 +283,53 @@ fn turns(a: u32, ftz: bool) -> u32 {
         mul32(a, REVOLUTION, Rounding::Zero)
     }
 }
-#[allow(missing_docs)] pub fn div_approx(a: u32, b: u32, _: bool) -> u32 { (f32::from_bits(a)/f32::from_bits(b)).to_bits() }
-#[allow(missing_docs)] pub fn div_full(a: u32, b: u32, _: bool) -> u32 { (f32::from_bits(a)/f32::from_bits(b)).to_bits() }
+
+/// `div.approx{.ftz}.f32`: a reciprocal and a product. Without `.ftz` a subnormal divisor is scaled; divisors above 2^126
+/// give zero, as PTX says.
+#[inline]
+pub fn div_approx(a: u32, b: u32, ftz: bool) -> u32 {
+    if ftz {
+        return flush32(mul32(flush32(a), unit_rcp(flush32(b)), Rounding::Nearest));
+    }
+    let scale = if b & INFINITY == 0 { 16_777_216.0 } else { 1.0 };
+    mul32(mul(a, scale), unit_rcp(mul(b, scale)), Rounding::Nearest)
+}
+
+/// `div.full{.ftz}.f32`: as `div_approx`, with large divisors scaled down too.
+#[inline]
+pub fn div_full(a: u32, b: u32, ftz: bool) -> u32 {
+    let large = b & !SIGN > 0x7e80_0000;
+    if ftz {
+        let scale = if large { 0.25 } else { 1.0 };
+        let (a, b) = (flush32(mul(flush32(a), scale)), flush32(mul(flush32(b), scale)));
+        return flush32(mul32(a, unit_rcp(b), Rounding::Nearest));
+    }
+    let scale = if large {
+        0.25
+    } else if b & INFINITY == 0 {
+        16_777_216.0
+    } else {
+        1.0
+    };
+    mul32(mul(a, scale), unit_rcp(mul(b, scale)), Rounding::Nearest)
+}
+
 #[allow(missing_docs)] pub fn tanh(a: u32) -> u32 { a }
-#[allow(missing_docs)] pub fn ex2_f16(a: u16) -> u16 { f32_to_f16(ex2(f16_to_f32(a), false)) }
-#[allow(missing_docs)] pub fn ex2_bf16(a: u16) -> u16 { f32_to_bf16(ex2(bf16_to_f32(a), true)) }
+
+/// `ex2.approx.f16`: the unit's result, cut.
+#[inline]
+pub fn ex2_f16(a: u16) -> u16 {
+    let x = unit_ex2(f16_to_f32(a));
+    if x >= 0x4780_0000 { f32_to_f16(x) } else { f32_to_f16_in(x, Rounding::Zero) }
+}
+
+
+/// `ex2.approx.ftz.bf16`: the unit's result, cut.
+#[inline]
+pub fn ex2_bf16(a: u16) -> u16 {
+    (unit_ex2(bf16_to_f32(a)) >> 16) as u16
+}
+
 #[allow(missing_docs)] pub fn tanh_f16(a: u16) -> u16 { a }
 #[allow(missing_docs)] pub fn tanh_bf16(a: u16) -> u16 { a }
 #[allow(missing_docs)] pub fn rcp_f64(a: u64) -> u64 { a }
