@@ -4,9 +4,9 @@
 //! answer is `constant + slope * x + curvature * square(x)` with a truncated square. `special_tables` holds the tables;
 //! the offsets below are the unit's own.
 
-use super::exact::Rounding;
-use super::float::{NAN32, flush32, fma32, is_nan32, is_nan64, mul32};
 use super::convert::f32_to_f16_in;
+use super::exact::Rounding;
+use super::float::{NAN32, flush32, is_nan32, is_nan64, mul32, mul32_ftz};
 use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use super::special_tables::{EX2, LG2, RCP, RSQRT, SIN, SQRT, Segment};
 
@@ -68,7 +68,8 @@ fn unit_ex2(a: u32) -> u32 {
     // Seven bits and 23 behind the point, cut.
     let exponent = (magnitude >> 23) as i32 - 127;
     let significand = magnitude & 0x7f_ffff | 0x80_0000;
-    let fixed = if exponent >= 0 { significand << exponent } else { significand.checked_shr(-exponent as u32).unwrap_or(0) };
+    let fixed =
+        if exponent >= 0 { significand << exponent } else { significand.checked_shr(-exponent as u32).unwrap_or(0) };
     let fixed = if magnitude < 0x0080_0000 { 0 } else { fixed as i32 };
     // A negative argument is complemented, not negated, unless it is a whole number.
     let fixed = match (a & SIGN != 0, fixed & 0x7f_ffff) {
@@ -277,11 +278,7 @@ pub fn cos(a: u32, ftz: bool) -> u32 {
 
 #[inline(always)]
 fn turns(a: u32, ftz: bool) -> u32 {
-    if ftz {
-        flush32(mul32(flush32(a), REVOLUTION, Rounding::Zero))
-    } else {
-        mul32(a, REVOLUTION, Rounding::Zero)
-    }
+    if ftz { flush32(mul32(flush32(a), REVOLUTION, Rounding::Zero)) } else { mul32(a, REVOLUTION, Rounding::Zero) }
 }
 
 /// `div.approx{.ftz}.f32`: a reciprocal and a product. Without `.ftz` a subnormal divisor is scaled; divisors above 2^126
@@ -289,7 +286,7 @@ fn turns(a: u32, ftz: bool) -> u32 {
 #[inline]
 pub fn div_approx(a: u32, b: u32, ftz: bool) -> u32 {
     if ftz {
-        return flush32(mul32(flush32(a), unit_rcp(flush32(b)), Rounding::Nearest));
+        return mul32_ftz(a, unit_rcp(b), Rounding::Nearest);
     }
     let scale = if b & INFINITY == 0 { 16_777_216.0 } else { 1.0 };
     mul32(mul(a, scale), unit_rcp(mul(b, scale)), Rounding::Nearest)
@@ -301,8 +298,8 @@ pub fn div_full(a: u32, b: u32, ftz: bool) -> u32 {
     let large = b & !SIGN > 0x7e80_0000;
     if ftz {
         let scale = if large { 0.25 } else { 1.0 };
-        let (a, b) = (flush32(mul(flush32(a), scale)), flush32(mul(flush32(b), scale)));
-        return flush32(mul32(a, unit_rcp(b), Rounding::Nearest));
+        let scaled = |x| mul32_ftz(x, f32::to_bits(scale), Rounding::Nearest);
+        return mul32_ftz(scaled(a), unit_rcp(scaled(b)), Rounding::Nearest);
     }
     let scale = if large {
         0.25
@@ -314,7 +311,10 @@ pub fn div_full(a: u32, b: u32, ftz: bool) -> u32 {
     mul32(mul(a, scale), unit_rcp(mul(b, scale)), Rounding::Nearest)
 }
 
-#[allow(missing_docs)] pub fn tanh(a: u32) -> u32 { a }
+#[allow(missing_docs)]
+pub fn tanh(a: u32) -> u32 {
+    a
+}
 
 /// `ex2.approx.f16`: the unit's result, cut.
 #[inline]
@@ -323,14 +323,25 @@ pub fn ex2_f16(a: u16) -> u16 {
     if x >= 0x4780_0000 { f32_to_f16(x) } else { f32_to_f16_in(x, Rounding::Zero) }
 }
 
-
 /// `ex2.approx.ftz.bf16`: the unit's result, cut.
 #[inline]
 pub fn ex2_bf16(a: u16) -> u16 {
     (unit_ex2(bf16_to_f32(a)) >> 16) as u16
 }
 
-#[allow(missing_docs)] pub fn tanh_f16(a: u16) -> u16 { a }
-#[allow(missing_docs)] pub fn tanh_bf16(a: u16) -> u16 { a }
-#[allow(missing_docs)] pub fn rcp_f64(a: u64) -> u64 { a }
-#[allow(missing_docs)] pub fn rsqrt_f64(a: u64, _: bool) -> u64 { a }
+#[allow(missing_docs)]
+pub fn tanh_f16(a: u16) -> u16 {
+    a
+}
+#[allow(missing_docs)]
+pub fn tanh_bf16(a: u16) -> u16 {
+    a
+}
+#[allow(missing_docs)]
+pub fn rcp_f64(a: u64) -> u64 {
+    a
+}
+#[allow(missing_docs)]
+pub fn rsqrt_f64(a: u64, _: bool) -> u64 {
+    a
+}

@@ -40,7 +40,7 @@ fn every_instruction_answers_as_the_h200() {
             report.push(format!("{}: no function", row.name));
             continue;
         };
-        let trials = if row.kinds[0] == "e16" { 65536 } else { 16384 };
+        let trials = inputs::trials(row.kinds[0]);
         let operands = |i: u64| {
             let mut x = [0; 4];
             for (k, kind) in row.kinds.iter().enumerate() {
