@@ -6,8 +6,8 @@
 
 use super::convert::f32_to_f16_in;
 use super::exact::Rounding;
-use super::float::{NAN32, flush32, is_nan32, is_nan64, mul32, mul32_ftz};
-use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
+use super::float::{NAN32, canonical32, flush32, is_nan32, mul32, mul32_ftz};
+use super::half::{NAN16, bf16_to_f32, f16_to_f32, f32_to_f16};
 use super::special_tables::{EX2, LG2, RCP, RSQRT, SIN, SQRT, Segment};
 
 const SIGN: u32 = 0x8000_0000;
@@ -311,9 +311,24 @@ pub fn div_full(a: u32, b: u32, ftz: bool) -> u32 {
     mul32(mul(a, scale), unit_rcp(mul(b, scale)), Rounding::Nearest)
 }
 
-#[allow(missing_docs)]
+/// `tanh.approx.f32`: the unit's table is not known, so this is the nearest binary32 number; the unit stays within PTX's
+/// relative 2^-11 of it.
+#[inline]
 pub fn tanh(a: u32) -> u32 {
-    a
+    canonical32(libm::tanh(f64::from(f32::from_bits(a))) as f32)
+}
+
+/// `tanh.approx.f16`: cut as the hardware cuts it, where the hardware stays within an absolute 2^-10.987.
+#[inline]
+pub fn tanh_f16(a: u16) -> u16 {
+    f32_to_f16_in(tanh(f16_to_f32(a)), Rounding::Zero)
+}
+
+/// `tanh.approx.bf16`: cut as the hardware cuts it, where the hardware stays within a relative 2^-8.
+#[inline]
+pub fn tanh_bf16(a: u16) -> u16 {
+    let x = tanh(bf16_to_f32(a));
+    if is_nan32(x) { NAN16 } else { (x >> 16) as u16 }
 }
 
 /// `ex2.approx.f16`: the unit's result, cut.
@@ -329,19 +344,79 @@ pub fn ex2_bf16(a: u16) -> u16 {
     (unit_ex2(bf16_to_f32(a)) >> 16) as u16
 }
 
-#[allow(missing_docs)]
-pub fn tanh_f16(a: u16) -> u16 {
-    a
+/// The high word of a binary64 number whose significand has 24 bits (or 2^24), cut to 20 bits behind the point.
+#[inline(always)]
+fn assemble_high(sign: u64, exponent: i32, significand: i64) -> u64 {
+    let carry = significand >> 24;
+    let field = exponent + 1023 + carry as i32;
+    if field <= 0 {
+        return sign;
+    }
+    sign | (field as u64) << 52 | ((significand >> carry) as u64 >> 3 & 0xf_ffff) << 32
 }
-#[allow(missing_docs)]
-pub fn tanh_bf16(a: u16) -> u16 {
-    a
-}
-#[allow(missing_docs)]
+
+/// The NaN of the binary64 seeds.
+const NAN_HIGH: u64 = 0x7fff_ffff_0000_0000;
+
+/// `rcp.approx.ftz.f64`: the high word from the table of `rcp`, the low word zero.
+#[inline]
 pub fn rcp_f64(a: u64) -> u64 {
-    a
+    let (sign, field, mantissa) = (a & 1 << 63, (a >> 52 & 2047) as i32, (a >> 29) as u32 & 0x7f_fff8);
+    if field == 2047 {
+        // Only the high word is looked at: a NaN with nothing there passes for infinity.
+        return if mantissa != 0 { NAN_HIGH } else { sign };
+    }
+    if field == 0 {
+        return sign | 0x7ff << 52;
+    }
+    let x = mantissa & 0xffff;
+    let sum = parabola(RCP[(mantissa >> 16) as usize], 13, x, square(2 * x)) + 0x47e7;
+    assemble_high(sign, 1022 - field, sum >> 15)
 }
-#[allow(missing_docs)]
-pub fn rsqrt_f64(a: u64, _: bool) -> u64 {
-    a
+
+/// The seed of the binary64 reciprocal square root.
+#[inline]
+fn unit_rsqrt_f64(a: u64) -> u64 {
+    let (field, mantissa) = ((a >> 52 & 2047) as i32, (a >> 29) as u32 & 0x7f_fff8);
+    if field == 2047 && mantissa != 0 {
+        return NAN_HIGH;
+    }
+    if field == 0 {
+        return a & 1 << 63 | 0x7ff << 52;
+    }
+    if a >> 63 != 0 {
+        return NAN_HIGH;
+    }
+    if field == 2047 {
+        return 0;
+    }
+    let exponent = field - 1023;
+    let (odd, half) = ((exponent & 1) as u32, exponent >> 1);
+    if odd == 0 && mantissa == 0 {
+        return ((1023 - half) as u64) << 52;
+    }
+    let x = mantissa & 0x1_ffff;
+    let sum = parabola(RSQRT[(odd << 6 | mantissa >> 17) as usize], 14, x, square(x) << 2) + 0x7fff;
+    assemble_high(0, -1 - half, sum >> 16)
+}
+
+/// `rsqrt.approx{.ftz}.f64`. With `.ftz` the seed itself; without, refined once to nearly full precision.
+#[inline]
+pub fn rsqrt_f64(a: u64, ftz: bool) -> u64 {
+    if ftz {
+        return unit_rsqrt_f64(a);
+    }
+    let x = f64::from_bits(a);
+    if x.is_nan() || x < 0.0 {
+        return if x.is_nan() { a | 1 << 51 } else { 0xfff8_0000_0000_0000 };
+    }
+    if x == 0.0 || x.is_infinite() {
+        return unit_rsqrt_f64(a);
+    }
+    let small = x < f64::MIN_POSITIVE;
+    let x = if small { x * 18_014_398_509_481_984.0 } else { x };
+    let y = f64::from_bits(unit_rsqrt_f64(x.to_bits()));
+    let e = (-x).mul_add(y * y, 1.0);
+    let y = e.mul_add(0.375, 0.5).mul_add(e * y, y);
+    (if small { y * 134_217_728.0 } else { y }).to_bits()
 }
