@@ -1,6 +1,6 @@
 // Records what a GPU answers for the instructions of instructions.txt and matrix.txt, on inputs that are computed, not
 // stored: `src/numerics` is held against these answers. Build: nvcc -O2 -std=c++17 record.cpp -o record -lcuda
-// Usage: record DIRECTORY; reads the two lists in the working directory and writes
+// Usage: record DIRECTORY [lists]; reads the two lists in the working directory and writes
 //   instructions.bin  for every line of instructions.txt: FNV-1a of all answers, then the first 64 answers (u64 each)
 //   matrix.bin        for every line of matrix.txt: FNV-1a of all words, then the words of the first 16 trials (u32)
 //   sweep.bin         for every approximate function, for every 2^23 consecutive bit patterns: the sum of mixed answers
@@ -62,8 +62,28 @@ static u64 integers(u64 r, int w) {
     }
     return v & low(w);
 }
+// Operands whose product (or quotient, or sum of product and addend) lies at the smallest normal number, a few units in
+// the last place to either side. m mantissa bits, the smallest normal at 2^least.
+static u64 edge(char op, u64 i, u64 k, int m, int least) {
+    u64 r = mix(i * 8), w = mix(r), one = 1ull << m, a = one | (r & low(m));
+    int64_t delta = (int64_t)(w & 7) - 3, bias = 1 - least;
+    u64 b = (op == 'q' ? a : (one << (m + 1)) / a) + delta;
+    if (b < one) b = one;
+    if (b > 2 * one - 1) b = 2 * one - 1;
+    int64_t e = (int64_t)((w >> 8) % 7) - 3;
+    u64 sign = ((w >> 16) + (k == 1 ? w >> 17 : 0)) & 1;
+    auto pack = [&](u64 s, int64_t exp, u64 x) { return s << (m + (m == 10 ? 5 : 8)) | (u64)(exp + bias) << m | (x & low(m)); };
+    if (op == 'q') return k == 0 ? pack(sign, least, b) : pack(sign, 0, a);
+    int64_t total = least - 1 + (op == 'g');
+    if (k == 0) return pack(sign, e, a);
+    if (k == 1) return pack(sign, total - e, b);
+    return pack(((w >> 17) & 1) ^ 1, least, one | ((w >> 20) & 3));
+}
 static u64 operand(const std::string &kind, u64 i, u64 k) {
     u64 r = mix(i * 8 + k);
+    if (kind.size() == 3 && kind[1] == '3') return edge(kind[0], i, k, 23, -126);
+    if (kind.size() == 3 && kind[1] == '1') return edge(kind[0], i, k, 10, -14);
+    if (kind == "hi20") return (0x3ff00000ull + i) << 32;
     if (kind == "f32") return floats(r, 8, 23);
     if (kind == "f64") return floats(r, 11, 52);
     if (kind == "f16") return floats(r, 5, 10);
@@ -81,8 +101,8 @@ static u64 operand(const std::string &kind, u64 i, u64 k) {
     fprintf(stderr, "unknown kind %s\n", kind.c_str()); exit(1);
 }
 static char width(const std::string &kind) {
-    if (kind == "f16" || kind == "bf16" || kind == "e16" || kind == "u16") return 'h';
-    return kind == "f64" || kind == "u64" ? 'd' : 'w';
+    if (kind == "f16" || kind == "bf16" || kind == "e16" || kind == "u16" || kind == "t16" || kind == "g16") return 'h';
+    return kind == "f64" || kind == "u64" || kind == "hi20" ? 'd' : 'w';
 }
 // One element of a matrix: by trial, tame, wide, subnormal or any bits. e == 0 means integer words.
 static u64 element(u64 r, int e, int m, u64 trial) {
@@ -217,11 +237,11 @@ int main(int argc, char **argv) {
     auto open = [&](const char *n) { return fopen((dir + "/" + n).c_str(), "wb"); };
     check(cuInit(0), "init"); CUdevice dev; check(cuDeviceGet(&dev, 0), "device");
     CUcontext ctx; check(cuDevicePrimaryCtxRetain(&ctx, dev), "context"); check(cuCtxSetCurrent(ctx), "current");
-    CUdeviceptr in, out; check(cuMemAlloc(&in, 64 << 20), "alloc"); check(cuMemAlloc(&out, 64 << 20), "alloc");
+    CUdeviceptr in, out; check(cuMemAlloc(&in, 128 << 20), "alloc"); check(cuMemAlloc(&out, 64 << 20), "alloc");
     FILE *small = open("instructions.bin"), *full = open("full.bin");
     for (auto &row : rows) {
         auto kinds = words(row[1]);
-        int n = kinds[0] == "e16" ? 65536 : 16384, bytes = row[2][0] == 'h' ? 2 : row[2][0] == 'w' ? 4 : 8;
+        int n = kinds[0] == "hi20" ? 1 << 21 : kinds[0] == "e16" ? 65536 : 16384, bytes = row[2][0] == 'h' ? 2 : row[2][0] == 'w' ? 4 : 8;
         std::vector<u64> x(n * 4), y(n);
         for (int i = 0; i < n; i++) for (size_t k = 0; k < kinds.size(); k++) x[i * 4 + k] = operand(kinds[k], i, k);
         CUmodule m; CUfunction f = load(instruction_ptx(row), m, row[0]);
@@ -266,6 +286,7 @@ int main(int argc, char **argv) {
     const char *names[] = {"ex2.approx.f32", "ex2.approx.ftz.f32", "lg2.approx.f32", "lg2.approx.ftz.f32", "rcp.approx.f32", "rcp.approx.ftz.f32",
         "rsqrt.approx.f32", "rsqrt.approx.ftz.f32", "sqrt.approx.f32", "sqrt.approx.ftz.f32", "sin.approx.f32", "sin.approx.ftz.f32", "cos.approx.f32",
         "cos.approx.ftz.f32", "tanh.approx.f32", "rcp.rn.f32", "sqrt.rn.f32"};
+    if (argc > 2) return 0; // only the lists
     FILE *sweep = open("sweep.bin");
     for (auto name : names) {
         CUmodule m; CUfunction f = load(sweep_ptx(name), m, name);

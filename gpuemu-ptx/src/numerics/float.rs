@@ -159,6 +159,48 @@ pub fn fma32_through_f64(a: u32, b: u32, c: u32, rounding: Rounding) -> u32 {
     sum32(f64::from(f(a)) * f64::from(f(b)), f64::from(f(c)), rounding)
 }
 
+/// 2^32, and the smallest normal number times it.
+const SCALE: f32 = 4_294_967_296.0;
+const SCALED_LEAST: f32 = f32::MIN_POSITIVE * SCALE;
+
+/// `mul.ftz.f32`. The hardware flushes what lies below the smallest normal after rounding to 24 bits with no bound on
+/// the exponent, which a product scaled up shows; the rounded result itself may have come up to that number.
+#[inline]
+pub fn mul32_ftz(a: u32, b: u32, rounding: Rounding) -> u32 {
+    let (a, b) = (flush32(a), flush32(b));
+    let result = mul32(a, b, rounding);
+    let scaled = if rounding == Rounding::Nearest {
+        // A scaled factor that overflows belongs to a product that is not tiny.
+        f(a) * SCALE * f(b)
+    } else {
+        f(narrow(f64::from(f(a)) * f64::from(f(b)) * f64::from(SCALE), rounding))
+    };
+    if scaled.abs() < SCALED_LEAST { result & SIGN32 } else { result }
+}
+
+/// `fma.ftz.f32`, flushed as `mul32_ftz`.
+#[inline]
+pub fn fma32_ftz(a: u32, b: u32, c: u32, rounding: Rounding) -> u32 {
+    let (a, b, c) = (flush32(a), flush32(b), flush32(c));
+    let result = fma32(a, b, c, rounding);
+    let scaled = if rounding == Rounding::Nearest {
+        (f(a) * SCALE).mul_add(f(b), f(c) * SCALE)
+    } else {
+        let sum = add_odd(f64::from(f(a)) * f64::from(f(b)), f64::from(f(c)));
+        f(narrow(sum * f64::from(SCALE), rounding))
+    };
+    if scaled.abs() < SCALED_LEAST { result & SIGN32 } else { result }
+}
+
+/// `div.ftz.f32`.
+#[inline]
+pub fn div32_ftz(a: u32, b: u32, rounding: Rounding) -> u32 {
+    let (a, b) = (flush32(a), flush32(b));
+    let result = div32(a, b, rounding);
+    // A quotient of two 24-bit significands comes no nearer to a power of two than 2^-24 of it.
+    if (f64::from(f(a)) / f64::from(f(b))).abs() < f64::from(f32::MIN_POSITIVE) { result & SIGN32 } else { result }
+}
+
 /// `div.f32` (`.rn` and the directed ones; the approximate forms are in `special`).
 #[inline]
 pub fn div32(a: u32, b: u32, rounding: Rounding) -> u32 {

@@ -2,9 +2,8 @@
 //! (`integer::halves`, `halves3`).
 //!
 //! Sums and products go through binary32, whose 24 bits are at least twice 11 and two more: rounding twice then equals
-//! rounding once. A fused multiply-add needs more: the binary16 product of 22 bits is exact in binary64, and a sum that
-//! is not exact there has one term so small that it cannot move the other off its binary16 value or tie. bfloat16's
-//! exponents are wider, so its sum is rounded to odd first.
+//! rounding once. A fused multiply-add needs more: its exact product plus the addend is rounded to odd first, in binary32
+//! for binary16 and in binary64 for bfloat16, whose exponents are wider.
 
 use super::exact::Rounding;
 use super::float::{add_odd, narrow};
@@ -128,6 +127,11 @@ pub fn mul_f16(x: u16, y: u16) -> u16 {
 /// `fma.rn.f16`, rounded once.
 #[inline(always)]
 pub fn fma_f16(x: u16, y: u16, z: u16) -> u16 {
+    f32_to_f16(fma_odd(x, y, z))
+}
+
+#[inline(always)]
+fn fma_odd(x: u16, y: u16, z: u16) -> u32 {
     // The binary32 product is exact. The sum is rounded to odd in binary32, which leaves 13 bits below binary16's.
     let (p, c) = (h(x) * h(y), h(z));
     let s = p + c;
@@ -136,7 +140,29 @@ pub fn fma_f16(x: u16, y: u16, z: u16) -> u16 {
     let bits = s.to_bits();
     let inexact = error != 0.0 && bits & 1 == 0 && s.is_finite();
     let step = if (error < 0.0) == (s < 0.0) { 1 } else { u32::MAX };
-    f32_to_f16(if inexact { bits.wrapping_add(step) } else { bits })
+    if inexact { bits.wrapping_add(step) } else { bits }
+}
+
+/// The `.ftz` finish, of a binary32 number rounded to odd: what lies below the smallest normal after rounding with no
+/// bound on the exponent becomes zero.
+#[inline(always)]
+fn narrow_ftz(wide: u32) -> u16 {
+    let result = f32_to_f16(wide);
+    // Times 2^8: the smallest normal becomes 2^-6.
+    let scaled = f32_to_f16((f32::from_bits(wide) * 256.0).to_bits());
+    if scaled & 0x7fff < 0x2400 { result & 0x8000 } else { result }
+}
+
+/// `mul.rn.ftz.f16`.
+#[inline(always)]
+pub fn mul_f16_ftz(x: u16, y: u16) -> u16 {
+    narrow_ftz((h(flush_f16(x)) * h(flush_f16(y))).to_bits())
+}
+
+/// `fma.rn.ftz.f16`.
+#[inline(always)]
+pub fn fma_f16_ftz(x: u16, y: u16, z: u16) -> u16 {
+    narrow_ftz(fma_odd(flush_f16(x), flush_f16(y), flush_f16(z)))
 }
 
 /// `add.rn.bf16`.

@@ -4,10 +4,11 @@
 //! answer is `constant + slope * x + curvature * square(x)` with a truncated square. `special_tables` holds the tables;
 //! the offsets below are the unit's own.
 
+use super::convert::f32_to_f16_in;
 use super::exact::Rounding;
-use super::float::{NAN32, flush32, fma32, is_nan32, is_nan64, mul32};
-use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
-use super::special_tables::{EX2, LG2, RCP, RSQRT, SIN, Segment};
+use super::float::{NAN32, canonical32, flush32, is_nan32, mul32, mul32_ftz};
+use super::half::{NAN16, bf16_to_f32, f16_to_f32, f32_to_f16};
+use super::special_tables::{EX2, LG2, RCP, RSQRT, SIN, SQRT, Segment};
 
 const SIGN: u32 = 0x8000_0000;
 const INFINITY: u32 = 0x7f80_0000;
@@ -67,9 +68,15 @@ fn unit_ex2(a: u32) -> u32 {
     // Seven bits and 23 behind the point, cut.
     let exponent = (magnitude >> 23) as i32 - 127;
     let significand = magnitude & 0x7f_ffff | 0x80_0000;
-    let fixed = if exponent >= 0 { significand << exponent } else { significand.checked_shr(-exponent as u32).unwrap_or(0) };
+    let fixed =
+        if exponent >= 0 { significand << exponent } else { significand.checked_shr(-exponent as u32).unwrap_or(0) };
     let fixed = if magnitude < 0x0080_0000 { 0 } else { fixed as i32 };
-    let fixed = if a & SIGN != 0 { -fixed } else { fixed };
+    // A negative argument is complemented, not negated, unless it is a whole number.
+    let fixed = match (a & SIGN != 0, fixed & 0x7f_ffff) {
+        (false, _) => fixed,
+        (true, 0) => -fixed,
+        (true, _) => !fixed,
+    };
     let (whole, fraction) = (fixed >> 23, fixed as u32 & 0x7f_ffff);
     let x = fraction & 0x1_ffff;
     let sum = parabola(EX2[(fraction >> 17) as usize], 13, x, square(x)) + 0x77e2;
@@ -160,11 +167,23 @@ pub fn sqrt(a: u32, ftz: bool) -> u32 {
 }
 
 fn unit_sqrt(a: u32) -> u32 {
-    let a = flush32(a);
-    if a & !SIGN == 0 || a == INFINITY {
+    if is_nan32(a) {
+        return NAN32;
+    }
+    if a & INFINITY == 0 {
+        return a & SIGN;
+    }
+    if a & SIGN != 0 {
+        return NAN32;
+    }
+    if a == INFINITY {
         return a;
     }
-    mul32(a, unit_rsqrt(a), Rounding::Nearest)
+    let (exponent, mantissa) = ((a >> 23) as i32 - 127, a & 0x7f_ffff);
+    let x = mantissa & 0x1_ffff;
+    let (constant, slope, curvature) = SQRT[((exponent & 1) as u32 * 64 + (mantissa >> 17)) as usize];
+    let sum = constant + slope * i64::from(x) + curvature * square(x);
+    assemble(0, exponent >> 1, sum >> 17)
 }
 
 /// The unit's log2.
@@ -184,13 +203,13 @@ fn unit_lg2(a: u32) -> u32 {
         return INFINITY;
     }
     let x = mantissa & 0x1_ffff;
-    let fraction = if mantissa == 0 {
-        0
-    } else {
-        parabola(LG2[(mantissa >> 17) as usize], 12, x, square(x) << 1) + 0x3345
-    };
-    let sum = (i64::from(field - 127) << 38) + fraction;
-    fixed_to_float(sum, 38)
+    if a == ONE {
+        return 0;
+    }
+    let fraction = parabola(LG2[(mantissa >> 17) as usize], 12, x, square(x) << 1) + 0x3345;
+    let sum = ((i64::from(field - 127) << 38) + fraction) >> 2;
+    // A negative sum is complemented, not negated.
+    if sum < 0 { SIGN | fixed_to_float(!sum, 36) } else { fixed_to_float(sum, 36) }
 }
 
 /// Fixed point, normalised and cut to 24 bits.
@@ -209,7 +228,7 @@ fn fixed_to_float(sum: i64, point: i32) -> u32 {
 /// `lg2.approx{.ftz}.f32`. Without `.ftz` a subnormal argument is scaled by 2^24.
 #[inline]
 pub fn lg2(a: u32, ftz: bool) -> u32 {
-    if !ftz && is_subnormal(a) && a & SIGN == 0 {
+    if !ftz && is_subnormal(a) {
         let x = f32::from_bits(unit_lg2(mul(a, 16_777_216.0)));
         return (x - 24.0).to_bits();
     }
@@ -259,18 +278,145 @@ pub fn cos(a: u32, ftz: bool) -> u32 {
 
 #[inline(always)]
 fn turns(a: u32, ftz: bool) -> u32 {
-    if ftz {
-        flush32(mul32(flush32(a), REVOLUTION, Rounding::Zero))
-    } else {
-        mul32(a, REVOLUTION, Rounding::Zero)
-    }
+    if ftz { flush32(mul32(flush32(a), REVOLUTION, Rounding::Zero)) } else { mul32(a, REVOLUTION, Rounding::Zero) }
 }
-#[allow(missing_docs)] pub fn div_approx(a: u32, b: u32, _: bool) -> u32 { (f32::from_bits(a)/f32::from_bits(b)).to_bits() }
-#[allow(missing_docs)] pub fn div_full(a: u32, b: u32, _: bool) -> u32 { (f32::from_bits(a)/f32::from_bits(b)).to_bits() }
-#[allow(missing_docs)] pub fn tanh(a: u32) -> u32 { a }
-#[allow(missing_docs)] pub fn ex2_f16(a: u16) -> u16 { f32_to_f16(ex2(f16_to_f32(a), false)) }
-#[allow(missing_docs)] pub fn ex2_bf16(a: u16) -> u16 { f32_to_bf16(ex2(bf16_to_f32(a), true)) }
-#[allow(missing_docs)] pub fn tanh_f16(a: u16) -> u16 { a }
-#[allow(missing_docs)] pub fn tanh_bf16(a: u16) -> u16 { a }
-#[allow(missing_docs)] pub fn rcp_f64(a: u64) -> u64 { a }
-#[allow(missing_docs)] pub fn rsqrt_f64(a: u64, _: bool) -> u64 { a }
+
+/// `div.approx{.ftz}.f32`: a reciprocal and a product. Without `.ftz` a subnormal divisor is scaled; divisors above 2^126
+/// give zero, as PTX says.
+#[inline]
+pub fn div_approx(a: u32, b: u32, ftz: bool) -> u32 {
+    if ftz {
+        return mul32_ftz(a, unit_rcp(b), Rounding::Nearest);
+    }
+    let scale = if b & INFINITY == 0 { 16_777_216.0 } else { 1.0 };
+    mul32(mul(a, scale), unit_rcp(mul(b, scale)), Rounding::Nearest)
+}
+
+/// `div.full{.ftz}.f32`: as `div_approx`, with large divisors scaled down too.
+#[inline]
+pub fn div_full(a: u32, b: u32, ftz: bool) -> u32 {
+    let large = b & !SIGN > 0x7e80_0000;
+    if ftz {
+        let scale = if large { 0.25 } else { 1.0 };
+        let scaled = |x| mul32_ftz(x, f32::to_bits(scale), Rounding::Nearest);
+        return mul32_ftz(scaled(a), unit_rcp(scaled(b)), Rounding::Nearest);
+    }
+    let scale = if large {
+        0.25
+    } else if b & INFINITY == 0 {
+        16_777_216.0
+    } else {
+        1.0
+    };
+    mul32(mul(a, scale), unit_rcp(mul(b, scale)), Rounding::Nearest)
+}
+
+/// `tanh.approx.f32`: the unit's table is not known, so this is the nearest binary32 number; the unit stays within PTX's
+/// relative 2^-11 of it.
+#[inline]
+pub fn tanh(a: u32) -> u32 {
+    canonical32(libm::tanh(f64::from(f32::from_bits(a))) as f32)
+}
+
+/// `tanh.approx.f16`: cut as the hardware cuts it, where the hardware stays within an absolute 2^-10.987.
+#[inline]
+pub fn tanh_f16(a: u16) -> u16 {
+    f32_to_f16_in(tanh(f16_to_f32(a)), Rounding::Zero)
+}
+
+/// `tanh.approx.bf16`: cut as the hardware cuts it, where the hardware stays within a relative 2^-8.
+#[inline]
+pub fn tanh_bf16(a: u16) -> u16 {
+    let x = tanh(bf16_to_f32(a));
+    if is_nan32(x) { NAN16 } else { (x >> 16) as u16 }
+}
+
+/// `ex2.approx.f16`: the unit's result, cut.
+#[inline]
+pub fn ex2_f16(a: u16) -> u16 {
+    let x = unit_ex2(f16_to_f32(a));
+    if x >= 0x4780_0000 { f32_to_f16(x) } else { f32_to_f16_in(x, Rounding::Zero) }
+}
+
+/// `ex2.approx.ftz.bf16`: the unit's result, cut.
+#[inline]
+pub fn ex2_bf16(a: u16) -> u16 {
+    (unit_ex2(bf16_to_f32(a)) >> 16) as u16
+}
+
+/// The high word of a binary64 number whose significand has 24 bits (or 2^24), cut to 20 bits behind the point.
+#[inline(always)]
+fn assemble_high(sign: u64, exponent: i32, significand: i64) -> u64 {
+    let carry = significand >> 24;
+    let field = exponent + 1023 + carry as i32;
+    if field <= 0 {
+        return sign;
+    }
+    sign | (field as u64) << 52 | ((significand >> carry) as u64 >> 3 & 0xf_ffff) << 32
+}
+
+/// The NaN of the binary64 seeds.
+const NAN_HIGH: u64 = 0x7fff_ffff_0000_0000;
+
+/// `rcp.approx.ftz.f64`: the high word from the table of `rcp`, the low word zero.
+#[inline]
+pub fn rcp_f64(a: u64) -> u64 {
+    let (sign, field, mantissa) = (a & 1 << 63, (a >> 52 & 2047) as i32, (a >> 29) as u32 & 0x7f_fff8);
+    if field == 2047 {
+        // Only the high word is looked at: a NaN with nothing there passes for infinity.
+        return if mantissa != 0 { NAN_HIGH } else { sign };
+    }
+    if field == 0 {
+        return sign | 0x7ff << 52;
+    }
+    let x = mantissa & 0xffff;
+    let sum = parabola(RCP[(mantissa >> 16) as usize], 13, x, square(2 * x)) + 0x47e7;
+    assemble_high(sign, 1022 - field, sum >> 15)
+}
+
+/// The seed of the binary64 reciprocal square root.
+#[inline]
+fn unit_rsqrt_f64(a: u64) -> u64 {
+    let (field, mantissa) = ((a >> 52 & 2047) as i32, (a >> 29) as u32 & 0x7f_fff8);
+    if field == 2047 && mantissa != 0 {
+        return NAN_HIGH;
+    }
+    if field == 0 {
+        return a & 1 << 63 | 0x7ff << 52;
+    }
+    if a >> 63 != 0 {
+        return NAN_HIGH;
+    }
+    if field == 2047 {
+        return 0;
+    }
+    let exponent = field - 1023;
+    let (odd, half) = ((exponent & 1) as u32, exponent >> 1);
+    if odd == 0 && mantissa == 0 {
+        return ((1023 - half) as u64) << 52;
+    }
+    let x = mantissa & 0x1_ffff;
+    let sum = parabola(RSQRT[(odd << 6 | mantissa >> 17) as usize], 14, x, square(x) << 2) + 0x7fff;
+    assemble_high(0, -1 - half, sum >> 16)
+}
+
+/// `rsqrt.approx{.ftz}.f64`. With `.ftz` the seed itself; without, refined once to nearly full precision.
+#[inline]
+pub fn rsqrt_f64(a: u64, ftz: bool) -> u64 {
+    if ftz {
+        return unit_rsqrt_f64(a);
+    }
+    let x = f64::from_bits(a);
+    if x.is_nan() || x < 0.0 {
+        return if x.is_nan() { a | 1 << 51 } else { 0xfff8_0000_0000_0000 };
+    }
+    if x == 0.0 || x.is_infinite() {
+        return unit_rsqrt_f64(a);
+    }
+    let small = x < f64::MIN_POSITIVE;
+    let x = if small { x * 18_014_398_509_481_984.0 } else { x };
+    let y = f64::from_bits(unit_rsqrt_f64(x.to_bits()));
+    let e = (-x).mul_add(y * y, 1.0);
+    let y = e.mul_add(0.375, 0.5).mul_add(e * y, y);
+    (if small { y * 134_217_728.0 } else { y }).to_bits()
+}

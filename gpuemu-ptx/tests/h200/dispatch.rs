@@ -144,10 +144,13 @@ pub fn answer(name: &str) -> Option<Answer> {
     match (p[0], last) {
         ("add", "f32") => f32x2!(move |a, b| fl::add32(a, b, r)),
         ("sub", "f32") => f32x2!(move |a, b| fl::sub32(a, b, r)),
+        ("mul", "f32") if ftz => f32x2!(move |a, b| fl::mul32_ftz(a, b, r)),
         ("mul", "f32") => f32x2!(move |a, b| fl::mul32(a, b, r)),
+        ("fma", "f32") if ftz => f32x3!(move |a, b, c| fl::fma32_ftz(a, b, c, r)),
         ("fma", "f32") => f32x3!(move |a, b, c| fl::fma32(a, b, c, r)),
         ("div", "f32") if has("approx") => w2!(move |a, b| sp::div_approx(a, b, ftz)),
         ("div", "f32") if has("full") => w2!(move |a, b| sp::div_full(a, b, ftz)),
+        ("div", "f32") if ftz => f32x2!(move |a, b| fl::div32_ftz(a, b, r)),
         ("div", "f32") => f32x2!(move |a, b| fl::div32(a, b, r)),
         ("rcp", "f32") if !has("approx") => f32x1!(move |a| fl::rcp32(a, r)),
         ("sqrt", "f32") if !has("approx") => f32x1!(move |a| fl::sqrt32(a, r)),
@@ -223,6 +226,7 @@ pub fn answer(name: &str) -> Option<Answer> {
             let f = match op {
                 "add" => hf::add_f16,
                 "sub" => hf::sub_f16,
+                _ if ftz => hf::mul_f16_ftz,
                 _ => hf::mul_f16,
             };
             let g = move |a, b| hdone(f(hflush(a), hflush(b)));
@@ -237,7 +241,8 @@ pub fn answer(name: &str) -> Option<Answer> {
             if t == "bf16" { h2!(f) } else { w2!(move |a, b| int::halves(a, b, f)) }
         }
         ("fma", t @ ("f16" | "f16x2")) => {
-            let g = move |a, b, c| hdone(hf::fma_f16(hflush(a), hflush(b), hflush(c)));
+            let f = if ftz { hf::fma_f16_ftz } else { hf::fma_f16 };
+            let g = move |a, b, c| hdone(f(a, b, c));
             if t == "f16" { h3!(g) } else { w3!(move |a, b, c| hf::halves3(a, b, c, g)) }
         }
         ("fma", t @ ("bf16" | "bf16x2")) => {

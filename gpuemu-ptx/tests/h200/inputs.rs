@@ -74,11 +74,47 @@ fn integers(r: u64, w: u64) -> u64 {
     v & low(w)
 }
 
+/// Operands whose product, quotient or fused sum lies next to the smallest normal number, 2^least.
+fn edge(op: u8, i: u64, k: u64, m: u64, least: i64) -> u64 {
+    let r = mix(i * 8);
+    let w = mix(r);
+    let one = 1u64 << m;
+    let a = one | (r & low(m));
+    let bias = 1 - least;
+    let near = if op == b'q' { a } else { (one << (m + 1)) / a };
+    let b = near.wrapping_add_signed((w & 7) as i64 - 3).clamp(one, 2 * one - 1);
+    let e = ((w >> 8) % 7) as i64 - 3;
+    let sign = ((w >> 16) + if k == 1 { w >> 17 } else { 0 }) & 1;
+    let width = if m == 10 { 5 } else { 8 };
+    let pack = |s: u64, exp: i64, x: u64| s << (m + width) | ((exp + bias) as u64) << m | (x & low(m));
+    let total = least - 1 + i64::from(op == b'g');
+    match (op, k) {
+        (b'q', 0) => pack(sign, least, b),
+        (b'q', _) => pack(sign, 0, a),
+        (_, 0) => pack(sign, e, a),
+        (_, 1) => pack(sign, total - e, b),
+        _ => pack(((w >> 17) & 1) ^ 1, least, one | ((w >> 20) & 3)),
+    }
+}
+
+/// How many trials were recorded.
+pub fn trials(kind: &str) -> u64 {
+    match kind {
+        "hi20" => 1 << 21,
+        "e16" => 1 << 16,
+        _ => 1 << 14,
+    }
+}
+
 /// Operand `k` of trial `i`.
 pub fn operand(kind: &str, i: u64, k: u64) -> u64 {
     let r = mix(i * 8 + k);
+    let op = kind.as_bytes()[0];
     let next = mix(r.wrapping_add(1));
     match kind {
+        "t32" | "g32" | "q32" => edge(op, i, k, 23, -126),
+        "t16" | "g16" => edge(op, i, k, 10, -14),
+        "hi20" => (0x3ff0_0000 + i) << 32,
         "f32" => floats(r, 8, 23),
         "f64" => floats(r, 11, 52),
         "f16" => floats(r, 5, 10),
