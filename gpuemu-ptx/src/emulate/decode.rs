@@ -101,6 +101,8 @@ impl Constants {
     fn get<L: Lane>(&mut self, bits: u128) -> i32 {
         let rows = L::ROWS as u32;
         let next = -(self.rows.len() as i32) - rows as i32;
+        // As the register holds it: -1 of 16 bits is another constant than -1 of 32.
+        let bits: u128 = L::stored(bits).into();
         *self.known.entry((rows, bits)).or_insert_with(|| {
             let mut made = [Row([0; LANES]); 4];
             // SAFETY: four rows are room for 32 lanes of up to 128 bits, and aligned enough.

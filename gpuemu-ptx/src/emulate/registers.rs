@@ -17,7 +17,7 @@ pub struct Row(pub [u32; LANES]);
 /// A value of one lane, and how a register keeps it.
 pub trait Lane: Copy + Default {
     /// What a register holds of it.
-    type Store: Copy + Default;
+    type Store: Copy + Default + Into<u128>;
     /// Rows that it takes.
     const ROWS: usize = size_of::<Self::Store>() / 4;
     /// From what the register holds.

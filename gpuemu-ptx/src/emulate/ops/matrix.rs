@@ -238,7 +238,7 @@ impl<const M: usize, const K: usize, const BITS: usize> Body for Multiply<M, K, 
                 }
             }
         }
-        let d = multiplied::<M, K>(&product, &a, &b, &c);
+        let d = multiplied::<M, K, BITS>(&product, &a, &b, &c);
         for (register, &row) in to.iter().enumerate() {
             let mut out = [0; LANES];
             for (lane, word) in out.iter_mut().enumerate() {
@@ -261,7 +261,7 @@ impl<const M: usize, const K: usize, const BITS: usize> Body for Multiply<M, K, 
 
 /// The product of whole matrices.
 #[inline(always)]
-fn multiplied<const M: usize, const K: usize>(
+fn multiplied<const M: usize, const K: usize, const BITS: usize>(
     product: &Product,
     a: &[[u32; K]; M],
     b: &[[u32; 8]; K],
@@ -269,24 +269,25 @@ fn multiplied<const M: usize, const K: usize>(
 ) -> [[u32; 8]; M] {
     use Accumulator as Acc;
     let rule = product.rule;
+    // Each width has kinds of its own; the formats that are common get loops of their own.
     match product.kind {
-        // The formats that are common get loops of their own.
-        Kind::Float(Element::F16, Element::F16, Acc::F32) => {
-            multiply_add(rule, (Element::F16, Element::F16), Acc::F32, a, b, c)
-        }
-        Kind::Float(Element::Bf16, Element::Bf16, Acc::F32) => {
-            multiply_add(rule, (Element::Bf16, Element::Bf16), Acc::F32, a, b, c)
-        }
-        Kind::Float(Element::Tf32, Element::Tf32, Acc::F32) => {
+        Kind::Float(x, _, accumulator) if const { BITS == 16 } => match (x, accumulator) {
+            (Element::F16, Acc::F32) => multiply_add(rule, (Element::F16, Element::F16), Acc::F32, a, b, c),
+            (Element::F16, Acc::F16) => multiply_add(rule, (Element::F16, Element::F16), Acc::F16, a, b, c),
+            _ => multiply_add(rule, (Element::Bf16, Element::Bf16), Acc::F32, a, b, c),
+        },
+        Kind::Float(..) if const { BITS == 32 } => {
             multiply_add(rule, (Element::Tf32, Element::Tf32), Acc::F32, a, b, c)
         }
-        Kind::Float(x, y, accumulator) => multiply_add(rule, (x, y), accumulator, a, b, c),
-        Kind::Unpacked(x, y) => {
+        Kind::Float(x, y, accumulator) if const { BITS == 8 && K == 32 || BITS == 8 && K == 16 && M == 16 } => {
+            multiply_add(rule, (x, y), accumulator, a, b, c)
+        }
+        Kind::Unpacked(x, y) if const { BITS == 8 && K == 32 } => {
             let a = a.map(|row| std::array::from_fn(|k| row[k % K]));
             let b = std::array::from_fn(|k| b[k % K]);
             multiply_add_fp8_as_f16(rule, (x, y), &a, &b, c)
         }
-        Kind::Integer(bits, x, y) => {
+        Kind::Integer(bits, x, y) if const { BITS < 16 } => {
             let value = |code: u32, signed: bool| {
                 let up = 32 - bits;
                 if signed { (code << up) as i32 >> up } else { (code << up >> up) as i32 }
@@ -295,7 +296,7 @@ fn multiplied<const M: usize, const K: usize>(
             let b = b.map(|row| row.map(|code| value(code, y)));
             multiply_add_int(product.satfinite, &a, &b, c)
         }
-        Kind::Double | Kind::Bits(_) => *c,
+        _ => *c,
     }
 }
 
@@ -491,7 +492,8 @@ fn mma(d: &mut Decoder<'_>) -> Decoded {
     }
     let Some(Shape { m, n, k }) = d.form.shape else { return refuse("it has no shape") };
     let [td, ta, tb, tc] = *d.form.types.as_slice() else { return refuse("it needs four types") };
-    if n != 8 || has(Word::Row) && !has(Word::Col) || ta.bits() != tb.bits() {
+    // Only formats of eight bits and fewer may differ.
+    if n != 8 || ta.bits() != tb.bits() || ta != tb && ta.bits() > 8 {
         return refuse("products of this shape are not executed");
     }
     let none = SumRule { fraction_bits: 0, group: 1, result_bits: 23 };
