@@ -43,6 +43,17 @@ pub enum Error {
     ToolFailed(String),
     /// A file could not be read or written.
     File(String),
+    /// An instruction of a module that the emulator does not execute.
+    NotExecutable {
+        /// Line of the PTX text, from 1.
+        line: u32,
+        /// The instruction's opcode, with its modifiers.
+        instruction: String,
+        /// Why, a sentence without a stop.
+        reason: String,
+    },
+    /// Memory of a device that cannot be had, or that the host asks for wrongly.
+    Memory(String),
 }
 
 /// What this crate's functions answer.
@@ -85,7 +96,11 @@ impl fmt::Display for Error {
             | Error::ToolMissing(message)
             | Error::ToolFailed(message)
             | Error::File(message)
+            | Error::Memory(message)
             | Error::Refused { message, .. } => f.write_str(message),
+            Error::NotExecutable { line, instruction, reason } => {
+                write!(f, "line {line}: `{instruction}` cannot be executed: {reason}")
+            }
             Error::Arch(message) => write!(f, "the description of an architecture is wrong: {message}"),
             Error::TooLong { bytes } => {
                 write!(f, "the text is {bytes} bytes long: a module has less than {} (4 GiB)", 1_u64 << 32)

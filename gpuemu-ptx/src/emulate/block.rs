@@ -1,0 +1,174 @@
+//! One block: its warps, each in turn, until all have left.
+
+use super::context::{Barrier, BlockState, Context};
+use super::problem::Trouble;
+use super::warp::{Outcome, Warp};
+use crate::memory::{Local, Shared};
+
+/// Instructions that a warp runs before others of its block do.
+const SLICE: u64 = 1 << 16;
+
+/// Rounds over the warps of a block before other blocks run, where blocks may wait for each other.
+const ROUNDS: u32 = 4;
+
+/// A block and its warps.
+pub struct Block {
+    /// What instructions see of it.
+    pub state: BlockState,
+    warps: Vec<Warp>,
+    steps: u64,
+}
+
+/// How a run of a block ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockOutcome {
+    /// All threads have left.
+    Finished,
+    /// Others may run first.
+    Paused,
+    /// The warp of this number stopped at this instruction; the context says why.
+    Fault {
+        /// The warp.
+        warp: u32,
+        /// The instruction.
+        place: u32,
+    },
+}
+
+impl Block {
+    /// Room for a block; `None` where there is none for its threads' stacks.
+    pub fn new(context: &Context<'_>) -> Option<Self> {
+        let launch = context.launch;
+        let warps = (0..launch.warps()).map(|_| Warp::new(context)).collect();
+        let local = match launch.local {
+            0 => None,
+            bytes => Some(Local::new(bytes, launch.threads())?),
+        };
+        let state = BlockState {
+            position: [0; 3],
+            number: 0,
+            shared: Shared::new(launch.shared),
+            local,
+            barriers: Default::default(),
+            alive: 0,
+        };
+        Some(Self { state, warps, steps: 0 })
+    }
+
+    /// Makes it the block of this number, before its first instruction.
+    pub fn start(&mut self, number: u64, context: &Context<'_>) {
+        self.state.number = number;
+        self.state.position = context.launch.position(number);
+        self.state.alive = context.launch.threads();
+        self.state.barriers = [Barrier::default(); super::context::BARRIERS];
+        if context.launch.shared != 0 {
+            self.state.shared.reset();
+        }
+        self.steps = 0;
+        for (index, warp) in (0..).zip(&mut self.warps) {
+            warp.start(index, context);
+        }
+    }
+
+    /// Runs it, to its end or for a while. The context's block is this one meanwhile.
+    pub fn run(&mut self, context: &mut Context<'_>, cooperative: bool) -> BlockOutcome {
+        std::mem::swap(&mut self.state, &mut context.block);
+        context.steps = self.steps;
+        context.limit = context.launch.budget;
+        let outcome = self.rounds(context, cooperative);
+        self.steps = context.steps;
+        std::mem::swap(&mut self.state, &mut context.block);
+        outcome
+    }
+
+    fn rounds(&mut self, context: &mut Context<'_>, cooperative: bool) -> BlockOutcome {
+        let mut round = 0;
+        loop {
+            let (mut finished, mut moved) = (true, false);
+            let count = self.warps.len();
+            let shift = context.launch.seed.map_or(0, |seed| shuffled(seed, context.block.number, round));
+            for turn in 0..count {
+                let index = match context.launch.seed {
+                    None => turn,
+                    Some(_) => permuted(turn, count, shift),
+                };
+                let warp = &mut self.warps[index];
+                if warp.is_finished() {
+                    continue;
+                }
+                let before = context.steps;
+                match warp.run(context, SLICE) {
+                    Outcome::Finished => moved = true,
+                    Outcome::Blocked => {
+                        finished = false;
+                        moved |= context.steps != before;
+                    }
+                    Outcome::Paused => (finished, moved) = (false, true),
+                    Outcome::Fault => {
+                        return BlockOutcome::Fault { warp: index as u32, place: self.warps[index].stopped };
+                    }
+                }
+                while let Some((barrier, result)) = context.opened() {
+                    moved = true;
+                    for warp in &mut self.warps {
+                        warp.open(barrier, result);
+                    }
+                }
+            }
+            if finished {
+                return BlockOutcome::Finished;
+            }
+            if context.steps >= context.limit {
+                let running = |warp: &&Warp| !warp.is_finished();
+                let warp = self.warps.iter().find(running).map_or(0, |warp| warp.index);
+                context.trouble = Some(Trouble::Runaway { lane: 0, budget: context.launch.budget });
+                return BlockOutcome::Fault { warp, place: self.warps[warp as usize].place() };
+            }
+            if !moved {
+                return self.deadlock(context);
+            }
+            round += 1;
+            if cooperative && round % ROUNDS == 0 {
+                return BlockOutcome::Paused;
+            }
+        }
+    }
+
+    fn deadlock(&self, context: &mut Context<'_>) -> BlockOutcome {
+        for warp in &self.warps {
+            if let Some((lane, arrival)) = warp.waiting() {
+                let (arrived, expected) = context.progress(arrival.barrier);
+                context.trouble = Some(Trouble::Deadlock { lane, arrived, expected, barrier: arrival.barrier });
+                return BlockOutcome::Fault { warp: warp.index, place: arrival.place };
+            }
+        }
+        let warp = self.warps.iter().find(|warp| !warp.is_finished()).map_or(0, |warp| warp.index);
+        context.trouble = Some(Trouble::Deadlock { lane: 0, arrived: 0, expected: 0, barrier: 0 });
+        BlockOutcome::Fault { warp, place: self.warps[warp as usize].place() }
+    }
+
+    /// Instructions that it has run.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Where a thread of a warp is in the block.
+    pub fn thread(&self, warp: u32, lane: u32) -> [u32; 3] {
+        self.warps[warp as usize].tid.map(|row| row[lane as usize % 32])
+    }
+}
+
+/// A number from a seed, a block and a round.
+fn shuffled(seed: u64, block: u64, round: u32) -> u64 {
+    // SplitMix64's finaliser.
+    let mut x = seed ^ block.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(round).wrapping_mul(0xd1b5_4a32_d192_ed03);
+    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}
+
+/// The place of a turn in one of the orders of so many warps: a rotation, forwards or backwards.
+fn permuted(turn: usize, count: usize, shift: u64) -> usize {
+    let at = (turn + (shift >> 1) as usize % count) % count;
+    if shift & 1 == 0 { at } else { count - 1 - at }
+}

@@ -1,0 +1,74 @@
+//! What an entry and everything it calls became: instructions, constants, and where each came from.
+
+use rustc_hash::FxHashMap;
+
+use super::op::Op;
+use super::registers::Row;
+use crate::program::FunctionId;
+
+/// No place in the code.
+pub const NOWHERE: u32 = u32::MAX;
+
+/// The code of one entry.
+pub struct Code {
+    /// Instructions of all functions, the entry first.
+    pub ops: Vec<Op>,
+    /// Where each instruction stands in the program.
+    pub origins: Vec<Origin>,
+    /// Constants, the last ones first: see [`super::registers::Registers`].
+    pub constants: Box<[Row]>,
+    /// Lists of registers, places and numbers that instructions refer to.
+    pub lists: Vec<i32>,
+    /// The functions, the entry first.
+    pub functions: Vec<Routine>,
+    /// The functions by their number in the program.
+    pub routines: FxHashMap<FunctionId, u32>,
+    /// Bytes of static shared memory.
+    pub shared: u32,
+    /// Alignment of dynamic shared memory.
+    pub dynamic_align: u32,
+    /// Whether a block's result may depend on when it runs beside others: atomics, volatile and ordered accesses.
+    pub ordered: bool,
+    /// Instructions that remember a region of memory.
+    pub caches: usize,
+    /// Whether it prints.
+    pub prints: bool,
+    /// Whether the host's wide functions were picked.
+    pub wide: bool,
+}
+
+/// One function.
+#[derive(Clone, Debug)]
+pub struct Routine {
+    /// Its number in the program.
+    pub function: FunctionId,
+    /// Its first instruction.
+    pub start: u32,
+    /// Rows of a frame.
+    pub rows: u32,
+    /// Predicates of a frame.
+    pub predicates: u32,
+    /// Bytes of local memory of a frame.
+    pub local: u32,
+    /// First row of every parameter, and of every value returned.
+    pub parameters: Vec<i32>,
+    /// See `parameters`.
+    pub returns: Vec<i32>,
+}
+
+/// Where an instruction stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Number of the function in the program.
+    pub function: FunctionId,
+    /// Index in [`crate::program::Function::instructions`].
+    pub instruction: u32,
+}
+
+impl Code {
+    /// The function that an instruction is of.
+    pub fn routine_at(&self, place: u32) -> Option<&Routine> {
+        let after = self.functions.partition_point(|routine| routine.start <= place);
+        after.checked_sub(1).map(|index| &self.functions[index])
+    }
+}

@@ -1,0 +1,130 @@
+//! What instructions see besides their warp: the launch, the block and its memories.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::code::Code;
+use super::launch::Launch;
+use super::output::Printed;
+use super::problem::Trouble;
+use super::warp::{Arrival, Reduction};
+use crate::memory::{Cache, Global, Local, Shared};
+
+/// Named barriers of a block.
+pub const BARRIERS: usize = 16;
+
+/// What instructions see besides their warp.
+pub struct Context<'a> {
+    /// The code.
+    pub code: &'a Code,
+    /// The launch.
+    pub launch: &'a Launch,
+    /// Global memory.
+    pub global: &'a Global,
+    /// The region that each instruction accessed last.
+    pub caches: Vec<Cache<'a>>,
+    /// The block that runs.
+    pub block: BlockState,
+    /// Instructions that the block has run, those of each warp counted.
+    pub steps: u64,
+    /// How many it may run.
+    pub limit: u64,
+    /// What an instruction found wrong.
+    pub trouble: Option<Trouble>,
+    /// Bytes that `malloc` gave out.
+    pub heap: &'a AtomicU64,
+    /// What was printed.
+    pub printed: Vec<Printed>,
+}
+
+/// What belongs to one block.
+pub struct BlockState {
+    /// Where it is in the grid.
+    pub position: [u32; 3],
+    /// Its number in the grid.
+    pub number: u64,
+    /// Its shared memory.
+    pub shared: Shared,
+    /// The stacks of its threads.
+    pub local: Option<Local>,
+    /// Its barriers.
+    pub barriers: [Barrier; BARRIERS],
+    /// Threads that have not left.
+    pub alive: u32,
+}
+
+/// A barrier of the block.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Barrier {
+    /// Threads that came.
+    threads: u32,
+    /// The same, where a warp counts whole.
+    whole: u32,
+    /// Threads that it is for; 0 for all that have not left.
+    count: u32,
+    /// Whether any came.
+    touched: bool,
+    /// Predicates that held, and whether all did.
+    holding: u32,
+    all: bool,
+    reduction: Reduction,
+}
+
+impl Context<'_> {
+    /// Lanes of a warp arrive at a barrier. `false` where they cannot: [`Context::trouble`] says why.
+    pub fn arrive(&mut self, arrival: &Arrival, lanes: u32, _alive: u32) -> bool {
+        let barrier = &mut self.block.barriers[arrival.barrier as usize % BARRIERS];
+        if !barrier.touched {
+            *barrier = Barrier { touched: true, all: true, reduction: arrival.reduction, ..Barrier::default() };
+        }
+        barrier.threads += lanes.count_ones();
+        barrier.whole += if arrival.aligned { 32 } else { lanes.count_ones() };
+        barrier.count = barrier.count.max(arrival.count);
+        barrier.holding += (arrival.truths & lanes).count_ones();
+        barrier.all &= arrival.truths & lanes == lanes;
+        true
+    }
+
+    /// Lanes have left the kernel.
+    pub fn left(&mut self, lanes: u32) {
+        self.block.alive -= lanes.count_ones();
+    }
+
+    /// A barrier at which all have come, closed again: its number and the result of its reduction.
+    pub fn opened(&mut self) -> Option<(u32, u32)> {
+        let alive = self.block.alive;
+        let complete = |barrier: &Barrier| {
+            barrier.touched
+                && match barrier.count {
+                    0 => barrier.threads >= alive,
+                    count => barrier.whole >= count,
+                }
+        };
+        let (index, barrier) = (0..).zip(&mut self.block.barriers).find(|(_, barrier)| complete(barrier))?;
+        let result = match barrier.reduction {
+            Reduction::None => 0,
+            Reduction::Count => barrier.holding,
+            Reduction::All => u32::from(barrier.all),
+            Reduction::Any => u32::from(barrier.holding != 0),
+        };
+        *barrier = Barrier::default();
+        Some((index, result))
+    }
+
+    /// Memory for `malloc`: 0 where there is none.
+    pub fn allocate(&mut self, bytes: u64) -> u64 {
+        if bytes == 0 || bytes > self.launch.heap.saturating_sub(self.heap.load(Relaxed)) {
+            return 0;
+        }
+        self.heap.fetch_add(bytes, Relaxed);
+        self.global.allocate(bytes, 16, "the heap").unwrap_or(0)
+    }
+
+    /// Threads that came to a barrier, and how many it waits for.
+    pub fn progress(&self, barrier: u32) -> (u32, u32) {
+        let state = &self.block.barriers[barrier as usize % BARRIERS];
+        match state.count {
+            0 => (state.threads, self.block.alive),
+            count => (state.whole, count),
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! A device: memory, modules, launches.
+
+use std::sync::Arc;
+
+use super::grid;
+use super::launch::Launch;
+use super::module::Module;
+use super::options::Options;
+use super::output::Printed;
+use super::report;
+use crate::arch::Arch;
+use crate::error::{Error, Result};
+use crate::fault::{CudaError, Fault, FaultKind};
+use crate::memory::{Global, Role};
+use crate::program::{Function, Program};
+
+/// A device of one architecture, with its own memory.
+pub struct Device {
+    arch: Arc<Arch>,
+    options: Options,
+    global: Global,
+    /// Where the parameters of a launch lie.
+    parameters: u64,
+    launches: u64,
+}
+
+/// How many threads a launch has, and how much dynamic shared memory a block gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Blocks along x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y and z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared: u32,
+}
+
+/// One argument of an entry.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Argument {
+    /// An address on the device.
+    Pointer(u64),
+    /// An integer; its size is that of the parameter, which it must fit, signed or not.
+    Integer(i128),
+    /// A float32.
+    Float32(f32),
+    /// A float64.
+    Float64(f64),
+    /// The bytes of a parameter of any type: of a structure, or of a number in the device's order.
+    Bytes(Vec<u8>),
+}
+
+/// What a launch left behind beside memory.
+#[derive(Debug)]
+#[must_use]
+pub struct Launched {
+    /// What kernels printed, block by block.
+    pub printed: Vec<Printed>,
+    /// Instructions that were executed, those of each warp counted.
+    pub instructions: u64,
+    /// Why it did not end well.
+    pub fault: Option<Fault>,
+}
+
+/// Bytes of the memory for parameters: the most that any architecture takes, rounded up.
+const PARAMETERS: u64 = 1 << 15;
+/// Calls that may be open at once.
+const DEPTH: u32 = 4096;
+/// Local memory of a thread that calls functions: CUDA's default is 1 KiB beside the frames that are known.
+const STACK: u32 = 1 << 14;
+
+impl Device {
+    /// A device without modules.
+    ///
+    /// # Errors
+    ///
+    /// A host without memory.
+    pub fn new(arch: &Arch, options: Options) -> Result<Self> {
+        let mut global = Global::new(options.addressing);
+        let parameters = global.allocate(PARAMETERS, 256, "the parameters")?;
+        global.declare(parameters, Role::Constant, 0)?;
+        Ok(Self { arch: Arc::new(arch.clone()), options, global, parameters, launches: 0 })
+    }
+
+    /// Its architecture.
+    pub fn arch(&self) -> &Arch {
+        &self.arch
+    }
+
+    /// Its options.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Its options, for launches to come.
+    pub fn options_mut(&mut self) -> &mut Options {
+        &mut self.options
+    }
+
+    /// Its memory.
+    pub fn memory(&self) -> &Global {
+        &self.global
+    }
+
+    /// Its memory, to read, write, fill and free.
+    pub fn memory_mut(&mut self) -> &mut Global {
+        &mut self.global
+    }
+
+    /// Loads a module from text.
+    ///
+    /// # Errors
+    ///
+    /// Text that is no PTX, or an instruction in it that cannot be executed, with its line.
+    pub fn load(&mut self, text: &str) -> Result<Module> {
+        Module::load(Program::read(text)?, None, &self.arch, &mut self.global)
+    }
+
+    /// Loads one entry of a program, whatever the others are.
+    ///
+    /// # Errors
+    ///
+    /// No entry of that name, or an instruction in it that cannot be executed.
+    pub fn load_entry(&mut self, program: Program, entry: &str) -> Result<Module> {
+        Module::load(program, Some(entry), &self.arch, &mut self.global)
+    }
+
+    /// Runs an entry to its end.
+    ///
+    /// # Errors
+    ///
+    /// No entry of that name, or one that was not loaded. Whatever a driver would refuse, and whatever goes wrong while
+    /// it runs, is a fault in the answer.
+    pub fn launch(
+        &mut self,
+        module: &Module,
+        entry: &str,
+        shape: Shape,
+        arguments: &[Argument],
+    ) -> Result<Launched> {
+        let id = module.program().entry(entry)?;
+        let function = module.program().function(id);
+        let Some(code) = module.code(id) else {
+            return Err(Error::NoEntry { name: entry.to_owned(), nearest: None, entries: 0 });
+        };
+        let refused = |error: CudaError, reason: String| Launched {
+            printed: Vec::new(),
+            instructions: 0,
+            fault: Some(Fault::new(FaultKind::InvalidLaunch(error), entry).because(reason)),
+        };
+        if let Err((error, reason)) = self.check(function, shape, code.shared) {
+            return Ok(refused(error, reason));
+        }
+        let parameters = match packed(function, arguments) {
+            Ok(parameters) => parameters,
+            Err(reason) => return Ok(refused(CudaError::InvalidValue, reason)),
+        };
+        self.global.write(self.parameters, &parameters)?;
+        self.launches += 1;
+        let frames = code.functions.iter().fold(0u32, |all, routine| all.saturating_add(routine.local));
+        let local = match code.functions.len() {
+            1 => frames,
+            // Functions may call each other again and again.
+            _ => frames.saturating_add(STACK).min(self.arch.limits.local_bytes_per_thread),
+        };
+        let launch = Launch {
+            grid: shape.grid,
+            block: shape.block,
+            dynamic_shared: shape.shared,
+            shared: code.shared + shape.shared,
+            local: local.next_multiple_of(16),
+            depth: DEPTH,
+            budget: self.options.budget,
+            heap: self.options.heap,
+            parameters,
+            parameter_base: self.parameters,
+            number: self.launches,
+            multiprocessors: self.options.multiprocessors,
+            seed: self.options.seed,
+        };
+        let report = grid::run(code, &launch, &self.global, self.options.threads);
+        let fault =
+            report.stopped.map(|stopped| report::fault(stopped, code, module.program(), entry, &self.global));
+        Ok(Launched { printed: report.printed, instructions: report.instructions, fault })
+    }
+
+    /// Whether a driver would take the launch.
+    fn check(&self, function: &Function, shape: Shape, fixed: u32) -> std::result::Result<(), (CudaError, String)> {
+        let limits = &self.arch.limits;
+        let axes = ["x", "y", "z"];
+        for ((&extent, &most), axis) in shape.grid.iter().zip(&limits.grid_dimensions).zip(axes) {
+            if extent == 0 || extent > most {
+                let reason = format!("a grid of {extent} blocks along {axis}: there may be 1 to {most}");
+                return Err((CudaError::InvalidValue, reason));
+            }
+        }
+        for ((&extent, &most), axis) in shape.block.iter().zip(&limits.block_dimensions).zip(axes) {
+            if extent == 0 || extent > most {
+                let reason = format!("a block of {extent} threads along {axis}: there may be 1 to {most}");
+                return Err((CudaError::InvalidValue, reason));
+            }
+        }
+        let threads: u64 = shape.block.iter().map(|&extent| u64::from(extent)).product();
+        if threads > u64::from(limits.threads_per_block) {
+            let reason = format!("a block of {threads} threads: {} has at most {}", self.arch.name, limits.threads_per_block);
+            return Err((CudaError::InvalidValue, reason));
+        }
+        if let Some(required) = function.required_threads
+            && required != shape.block
+        {
+            let reason = format!("a block of {:?} threads: the kernel is made for {required:?}", shape.block);
+            return Err((CudaError::InvalidValue, reason));
+        }
+        if let Some(maximum) = function.maximum_threads {
+            let most: u64 = maximum.iter().map(|&extent| u64::from(extent.max(1))).product();
+            if threads > most {
+                let reason = format!("a block of {threads} threads: the kernel is made for {most} at most");
+                return Err((CudaError::InvalidValue, reason));
+            }
+        }
+        if fixed > limits.shared_per_block_optin {
+            let reason = format!(
+                "{fixed} bytes of static shared memory: {} has at most {}",
+                self.arch.name, limits.shared_per_block_optin
+            );
+            return Err((CudaError::InvalidValue, reason));
+        }
+        if shape.shared > limits.max_dynamic_shared(fixed) {
+            let reason = format!(
+                "{} bytes of dynamic shared memory beside {fixed} of static: {} has at most {}",
+                shape.shared, self.arch.name, limits.shared_per_block_optin
+            );
+            return Err((CudaError::InvalidValue, reason));
+        }
+        if function.parameter_bytes > limits.parameter_bytes {
+            let reason = format!("{} bytes of parameters: there may be {}", function.parameter_bytes, limits.parameter_bytes);
+            return Err((CudaError::InvalidValue, reason));
+        }
+        Ok(())
+    }
+}
+
+/// The parameters as memory.
+fn packed(function: &Function, arguments: &[Argument]) -> std::result::Result<Vec<u8>, String> {
+    if arguments.len() != function.parameters.len() {
+        return Err(format!("{} arguments: the kernel takes {}", arguments.len(), function.parameters.len()));
+    }
+    let mut bytes = vec![0; function.parameter_bytes as usize];
+    for (parameter, argument) in function.parameters.iter().zip(arguments) {
+        let (start, size) = (parameter.offset as usize, parameter.size as usize);
+        let wrong = |what: String| format!("{what} for parameter `{}` of {size} bytes", parameter.name);
+        let value = match argument {
+            Argument::Pointer(address) if size == 8 => address.to_le_bytes().to_vec(),
+            Argument::Integer(value) if matches!(size, 1 | 2 | 4 | 8) => {
+                let bits = 8 * size as u32;
+                if *value < -(1 << (bits - 1)) || *value >= 1 << bits {
+                    return Err(wrong(format!("{value} is too large")));
+                }
+                value.to_le_bytes()[..size].to_vec()
+            }
+            Argument::Float32(value) if size == 4 => value.to_le_bytes().to_vec(),
+            Argument::Float64(value) if size == 8 => value.to_le_bytes().to_vec(),
+            Argument::Bytes(value) if value.len() == size => value.clone(),
+            Argument::Pointer(_) => return Err(wrong("a pointer".to_owned())),
+            Argument::Integer(_) => return Err(wrong("an integer".to_owned())),
+            Argument::Float32(_) => return Err(wrong("a float32".to_owned())),
+            Argument::Float64(_) => return Err(wrong("a float64".to_owned())),
+            Argument::Bytes(value) => return Err(wrong(format!("{} bytes", value.len()))),
+        };
+        bytes[start..start + size].copy_from_slice(&value);
+    }
+    Ok(bytes)
+}

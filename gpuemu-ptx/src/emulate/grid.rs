@@ -1,0 +1,207 @@
+//! All blocks of a launch: side by side where nothing ties them together, else in turn.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::block::{Block, BlockOutcome};
+use super::code::Code;
+use super::context::{Barrier, BARRIERS, BlockState, Context};
+use super::launch::Launch;
+use super::output::Printed;
+use super::problem::Trouble;
+use crate::memory::{Cache, Global, Shared};
+
+/// Blocks that wait for others at once, where blocks are run in turn.
+const RESIDENT: usize = 1024;
+
+/// What a launch left behind beside memory.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// What kernels printed, block by block.
+    pub printed: Vec<Printed>,
+    /// Instructions that were executed, those of each warp counted.
+    pub instructions: u64,
+    /// The first fault, by number of its block.
+    pub stopped: Option<Stopped>,
+}
+
+/// Where and why a launch stopped.
+#[derive(Debug)]
+pub struct Stopped {
+    /// The block.
+    pub number: u64,
+    /// Where it is in the grid.
+    pub block: [u32; 3],
+    /// The thread.
+    pub thread: [u32; 3],
+    /// The instruction.
+    pub place: u32,
+    /// Why.
+    pub trouble: Trouble,
+}
+
+/// What a worker of the host found.
+#[derive(Default)]
+struct Found {
+    printed: Vec<(u64, Vec<Printed>)>,
+    instructions: u64,
+    stopped: Option<Stopped>,
+}
+
+fn context<'a>(code: &'a Code, launch: &'a Launch, global: &'a Global, heap: &'a AtomicU64) -> Context<'a> {
+    Context {
+        code,
+        launch,
+        global,
+        caches: vec![Cache::default(); code.caches],
+        block: BlockState {
+            position: [0; 3],
+            number: 0,
+            shared: Shared::new(0),
+            local: None,
+            barriers: [Barrier::default(); BARRIERS],
+            alive: 0,
+        },
+        steps: 0,
+        limit: launch.budget,
+        trouble: None,
+        heap,
+        printed: Vec::new(),
+    }
+}
+
+/// Runs a launch on so many threads of the host at most.
+pub fn run(code: &Code, launch: &Launch, global: &Global, threads: usize) -> Report {
+    let heap = AtomicU64::new(0);
+    let blocks = launch.blocks();
+    let threads = if code.ordered { 1 } else { threads.clamp(1, blocks.clamp(1, 256) as usize) };
+    let mut found = Vec::new();
+    if code.ordered {
+        found.push(in_turn(code, launch, global, &heap));
+    } else {
+        let (next, first_stopped) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
+        let work = || side_by_side(code, launch, global, &heap, &next, &first_stopped);
+        let others = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(|| {
+                    let found = work();
+                    others.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(found);
+                });
+            }
+            found.push(work());
+        });
+        found.extend(others.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner));
+    }
+    let mut report = Report::default();
+    let mut printed = Vec::new();
+    for one in found {
+        report.instructions += one.instructions;
+        printed.extend(one.printed);
+        if let Some(stopped) = one.stopped
+            && report.stopped.as_ref().is_none_or(|before| stopped.number < before.number)
+        {
+            report.stopped = Some(stopped);
+        }
+    }
+    printed.sort_by_key(|(block, _)| *block);
+    let last = report.stopped.as_ref().map_or(u64::MAX, |stopped| stopped.number);
+    report.printed =
+        printed.into_iter().filter(|(block, _)| *block <= last).flat_map(|(_, printed)| printed).collect();
+    report
+}
+
+fn no_room(launch: &Launch) -> Stopped {
+    Stopped {
+        number: 0,
+        block: [0; 3],
+        thread: [0; 3],
+        place: 0,
+        trouble: Trouble::StackOverflow { lane: 0, depth: launch.depth },
+    }
+}
+
+/// One worker: takes blocks in order until none is left, or an earlier one has stopped.
+fn side_by_side(
+    code: &Code,
+    launch: &Launch,
+    global: &Global,
+    heap: &AtomicU64,
+    next: &AtomicU64,
+    first_stopped: &AtomicU64,
+) -> Found {
+    let mut found = Found::default();
+    let mut context = context(code, launch, global, heap);
+    let Some(mut block) = Block::new(&context) else {
+        found.stopped = Some(no_room(launch));
+        return found;
+    };
+    loop {
+        let number = next.fetch_add(1, Relaxed);
+        if number >= launch.blocks() || number > first_stopped.load(Relaxed) {
+            return found;
+        }
+        block.start(number, &context);
+        let outcome = block.run(&mut context, false);
+        found.instructions += context.steps;
+        if !context.printed.is_empty() {
+            found.printed.push((number, std::mem::take(&mut context.printed)));
+        }
+        if let BlockOutcome::Fault { warp, place } = outcome {
+            found.stopped = Some(stopped(&block, &mut context, warp, place));
+            first_stopped.fetch_min(number, Relaxed);
+            return found;
+        }
+    }
+}
+
+fn stopped(block: &Block, context: &mut Context<'_>, warp: u32, place: u32) -> Stopped {
+    let trouble = context.trouble.take().unwrap_or(Trouble::Trap { lane: 0 });
+    Stopped {
+        number: block.state.number,
+        block: block.state.position,
+        thread: block.thread(warp, trouble.lane()),
+        place,
+        trouble,
+    }
+}
+
+/// All blocks in order, each for a while: those that wait for others are taken up again.
+fn in_turn(code: &Code, launch: &Launch, global: &Global, heap: &AtomicU64) -> Found {
+    let mut found = Found::default();
+    let mut context = context(code, launch, global, heap);
+    let (mut waiting, mut spare): (VecDeque<Block>, Vec<Block>) = (VecDeque::new(), Vec::new());
+    let mut next = 0;
+    loop {
+        let begins = next < launch.blocks() && waiting.len() < RESIDENT;
+        let mut block = if begins {
+            let Some(mut block) = spare.pop().or_else(|| Block::new(&context)) else {
+                found.stopped = Some(no_room(launch));
+                return found;
+            };
+            block.start(next, &context);
+            next += 1;
+            block
+        } else {
+            match waiting.pop_front() {
+                Some(block) => block,
+                None => return found,
+            }
+        };
+        let before = if begins { 0 } else { block.steps() };
+        let outcome = block.run(&mut context, true);
+        found.instructions += context.steps - before;
+        if !context.printed.is_empty() {
+            found.printed.push((block.state.number, std::mem::take(&mut context.printed)));
+        }
+        match outcome {
+            BlockOutcome::Finished => spare.push(block),
+            BlockOutcome::Paused => waiting.push_back(block),
+            BlockOutcome::Fault { warp, place } => {
+                found.stopped = Some(stopped(&block, &mut context, warp, place));
+                return found;
+            }
+        }
+    }
+}

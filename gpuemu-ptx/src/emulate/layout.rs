@@ -1,0 +1,187 @@
+//! Where the registers and variables of a function lie.
+
+use std::collections::VecDeque;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::decode::Place;
+use crate::program::{Base, Callee, Function, FunctionId, Operand, Parameter, Program, Space, Symbol, VariableId};
+
+/// The frame of a function.
+pub struct Layout {
+    /// For every register its first row, or its predicate.
+    pub slots: Vec<i32>,
+    /// Rows.
+    pub rows: u32,
+    /// Predicates: number 0 always holds.
+    pub predicates: u32,
+    /// Bytes of local memory.
+    pub local: u32,
+    /// First row of every parameter.
+    pub parameters: Vec<i32>,
+    /// First row of every value returned.
+    pub returns: Vec<i32>,
+    /// Where the function's variables lie.
+    pub variables: Vec<Placed>,
+}
+
+/// Where a variable of a function lies.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Placed {
+    /// Bytes from the frame's local memory.
+    pub offset: u32,
+    /// First row, of a `.param` variable.
+    pub row: Option<i32>,
+}
+
+impl Layout {
+    /// Places everything.
+    pub fn new(function: &Function) -> Self {
+        let (mut rows, mut predicates) = (0, 1);
+        let slots = function
+            .registers
+            .iter()
+            .map(|register| match register.ty.bits() {
+                1 => {
+                    predicates += 1;
+                    predicates - 1
+                }
+                bits => {
+                    let first = rows;
+                    rows += bits.div_ceil(32) as i32;
+                    first
+                }
+            })
+            .collect::<Vec<_>>();
+        let mut take = |bytes: u64| {
+            let first = rows;
+            rows += bytes.div_ceil(4) as i32;
+            first
+        };
+        let mut place = |parameter: &Parameter| match parameter.register {
+            Some(register) => slots[register.0 as usize],
+            None => take(u64::from(parameter.size)),
+        };
+        let parameters = match function.entry {
+            true => Vec::new(),
+            false => function.parameters.iter().map(&mut place).collect(),
+        };
+        let returns = function.returns.iter().map(&mut place).collect();
+        let mut local = 0u32;
+        let variables = function
+            .variables
+            .iter()
+            .map(|variable| match variable.space {
+                Space::Parameter => Placed { offset: 0, row: Some(take(variable.size)) },
+                Space::Local => {
+                    let offset = local.next_multiple_of(variable.align.max(1));
+                    local = offset.saturating_add(variable.size.min(u64::from(u32::MAX / 2)) as u32);
+                    Placed { offset, row: None }
+                }
+                _ => Placed::default(),
+            })
+            .collect();
+        let local = local.next_multiple_of(16);
+        Self { slots, rows: rows as u32, predicates: predicates as u32, local, parameters, returns, variables }
+    }
+}
+
+/// The entry, then every function that it may call.
+pub fn reached(program: &Program, entry: FunctionId) -> Vec<FunctionId> {
+    let mut order = vec![entry];
+    let mut known: FxHashSet<_> = order.iter().copied().collect();
+    let mut pending: VecDeque<_> = order.iter().copied().collect();
+    let mut indirect = false;
+    while let Some(id) = pending.pop_front() {
+        let function = program.function(id);
+        let mut found = Vec::new();
+        for instruction in &function.instructions {
+            let Some(call) = function.call(instruction) else { continue };
+            match call.callee {
+                Callee::Direct(callee) => found.push(callee),
+                Callee::OneOf(_, callees) => found.extend(callees),
+                Callee::Any(..) if !indirect => {
+                    indirect = true;
+                    found.extend(addressed(program));
+                }
+                Callee::Any(..) => {}
+            }
+        }
+        for callee in found {
+            if program.function(callee).defined && known.insert(callee) {
+                order.push(callee);
+                pending.push_back(callee);
+            }
+        }
+    }
+    order
+}
+
+/// The functions whose address is taken.
+fn addressed(program: &Program) -> Vec<FunctionId> {
+    let mut found = Vec::new();
+    for function in &program.functions {
+        for operand in &function.operands {
+            if let Operand::Symbol(Symbol::Function(id), _) = operand {
+                found.push(*id);
+            }
+        }
+    }
+    for variable in program.variables.iter().chain(program.functions.iter().flat_map(|function| &function.variables)) {
+        for relocation in &variable.relocations {
+            if let Symbol::Function(id) = relocation.symbol {
+                found.push(id);
+            }
+        }
+    }
+    found.retain(|id| !program.function(*id).entry);
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Offsets of the shared variables that these functions can name, the bytes of all, and the alignment of dynamic shared
+/// memory, which begins there.
+pub fn shared(program: &Program, functions: &[FunctionId]) -> (FxHashMap<Place, u32>, u32, u32) {
+    let mut named: FxHashSet<VariableId> = FxHashSet::default();
+    for id in functions {
+        for operand in &program.function(*id).operands {
+            if let Operand::Symbol(Symbol::Variable(id), _)
+            | Operand::Address(Base::Symbol(Symbol::Variable(id)), _) = operand
+            {
+                named.insert(*id);
+            }
+        }
+    }
+    let (mut places, mut end, mut dynamic) = (FxHashMap::default(), 0u64, Vec::new());
+    let mut align = 1;
+    let mut put = |place: Place, size: u64, alignment: u32, end: &mut u64| match size {
+        0 => {
+            align = align.max(alignment);
+            dynamic.push(place);
+        }
+        size => {
+            let offset = end.next_multiple_of(u64::from(alignment.max(1)));
+            places.insert(place, offset.min(u64::from(u32::MAX)) as u32);
+            *end = offset + size;
+        }
+    };
+    for (id, variable) in (0..).map(VariableId).zip(&program.variables) {
+        if variable.space == Space::Shared && named.contains(&id) {
+            put(Place::Module(id), variable.size, variable.align, &mut end);
+        }
+    }
+    for &id in functions {
+        for (index, variable) in (0..).zip(&program.function(id).variables) {
+            if variable.space == Space::Shared {
+                put(Place::Function(id, index), variable.size, variable.align, &mut end);
+            }
+        }
+    }
+    let start = end.next_multiple_of(u64::from(align)).min(u64::from(u32::MAX)) as u32;
+    for place in dynamic {
+        places.insert(place, start);
+    }
+    // Static memory ends where dynamic memory begins.
+    (places, start, align)
+}

@@ -1,0 +1,29 @@
+//! Execution on the CPU: a device with its memory, modules loaded on it, and launches.
+//!
+//! [`Device`] is the way in. A launch runs warp by warp, 32 lanes an instruction; every instruction was decoded once,
+//! when its module was loaded, into a pointer to a loop over lanes and the registers that it works on.
+
+mod block;
+mod code;
+mod context;
+mod copies;
+mod decode;
+mod device;
+mod grid;
+mod launch;
+mod layout;
+mod module;
+mod op;
+mod ops;
+mod options;
+mod output;
+mod problem;
+mod registers;
+mod report;
+mod spaces;
+mod warp;
+
+pub use device::{Argument, Device, Launched, Shape};
+pub use module::Module;
+pub use options::Options;
+pub use output::Printed;

@@ -1,0 +1,257 @@
+//! One decoded instruction, and the loops over lanes that all arithmetic is made of.
+//!
+//! An instruction is a pointer to a function and the registers it works on. The function is one of the templates below
+//! around a closure of scalars, compiled twice: for any host, and for hosts with AVX2 and FMA.
+
+use std::marker::PhantomData;
+
+use super::context::Context;
+use super::registers::{LANES, Lane};
+use super::warp::Warp;
+
+/// What happens after an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Signal {
+    /// The next one.
+    Next,
+    /// The lanes of the mask jump to `target`.
+    Branch,
+    /// The lanes of the mask jump, each to the place in [`Warp::places`].
+    Indirect,
+    /// The lanes of the mask call the function at `target`.
+    Call,
+    /// The lanes of the mask call, each the function of [`Warp::places`].
+    IndirectCall,
+    /// The lanes of the mask return from their function.
+    Return,
+    /// The lanes of the mask leave the kernel.
+    Exit,
+    /// The instruction needs lanes that are not here yet: [`Warp::wanted`] names them.
+    Gather,
+    /// The lanes wait at a barrier of the block: [`Warp::arrival`].
+    Barrier,
+    /// The lanes ask to be run again later, at this instruction.
+    Again,
+    /// Another may run first: the lanes go on with the next instruction later.
+    Yield,
+    /// Something is wrong: [`Context::problem`] says what.
+    Fault,
+}
+
+/// Executes an instruction in the lanes of a mask, which has at least one.
+///
+/// # Safety
+///
+/// The host has the features the function was picked for, and the warp runs the code that the instruction is of.
+pub type Run = unsafe fn(&mut Warp, &mut Context<'_>, &Op, u32) -> Signal;
+
+/// One decoded instruction.
+#[derive(Clone, Copy)]
+pub struct Op {
+    /// What executes it.
+    pub run: Run,
+    /// A number that it needs: an offset, flags.
+    pub imm: u64,
+    /// Where its result goes.
+    pub d: i32,
+    /// Its operands: registers or predicates.
+    pub a: i32,
+    /// The second.
+    pub b: i32,
+    /// The third.
+    pub c: i32,
+    /// The fourth, or the first of a list in [`super::code::Code::lists`].
+    pub e: i32,
+    /// The predicate it is executed under: 0, which always holds, for none.
+    pub guard: i32,
+}
+
+/// What an instruction does, as a type.
+pub trait Body {
+    /// Executes it in the lanes of a mask.
+    fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal;
+}
+
+unsafe fn plain<B: Body>(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+    B::run(warp, context, op, mask)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,popcnt,lzcnt")]
+unsafe fn wide<B: Body>(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+    B::run(warp, context, op, mask)
+}
+
+/// Whether the host has what the wide functions need.
+pub fn host_is_wide() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        std::arch::is_x86_feature_detected!("avx2")
+            && std::arch::is_x86_feature_detected!("fma")
+            && std::arch::is_x86_feature_detected!("bmi1")
+            && std::arch::is_x86_feature_detected!("bmi2")
+            && std::arch::is_x86_feature_detected!("f16c")
+            && std::arch::is_x86_feature_detected!("popcnt")
+            && std::arch::is_x86_feature_detected!("lzcnt")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// The function that executes `B` on this host.
+pub fn pick<B: Body>(wide_host: bool) -> Run {
+    #[cfg(target_arch = "x86_64")]
+    if wide_host {
+        return wide::<B>;
+    }
+    let _ = wide_host;
+    plain::<B>
+}
+
+/// A closure without captures, out of its type.
+#[inline(always)]
+pub(super) fn closure<F: Copy>() -> F {
+    const { assert!(size_of::<F>() == 0, "an instruction's closure captures nothing") };
+    // SAFETY: a type without size has one value; the decoder had a closure of this type in hand, and it can be copied.
+    unsafe { std::mem::MaybeUninit::<F>::uninit().assume_init() }
+}
+
+macro_rules! elementwise {
+    ($(#[$doc:meta])* $name:ident, $($ty:ident $field:ident),*) => {
+        $(#[$doc])*
+        pub struct $name<F, D, $($ty),*>(PhantomData<(F, D, $($ty),*)>);
+
+        impl<F: Fn(u64, $($ty),*) -> D + Copy, D: Lane, $($ty: Lane),*> Body for $name<F, D, $($ty),*> {
+            #[inline(always)]
+            fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+                let f = closure::<F>();
+                let mut out = [D::Store::default(); LANES];
+                $(let $field = warp.registers.stored::<$ty>(op.$field);)*
+                for lane in 0..LANES {
+                    out[lane] = f(op.imm, $($ty::unpack($field[lane])),*).pack();
+                }
+                warp.registers.write::<D>(op.d, &out, mask);
+                Signal::Next
+            }
+        }
+    };
+}
+
+elementwise!(
+    /// `d = f(imm, a)`.
+    Unary, A a
+);
+elementwise!(
+    /// `d = f(imm, a, b)`.
+    Binary, A a, B b
+);
+elementwise!(
+    /// `d = f(imm, a, b, c)`.
+    Ternary, A a, B b, C c
+);
+elementwise!(
+    /// `d = f(imm, a, b, c, e)`.
+    Quaternary, A a, B b, C c, E e
+);
+
+/// `d = f(imm, a, b)` with a predicate as result, then combined with predicate `c` as `setp` does: bits 62 and 63 of
+/// `imm` say how (0 and, 1 or, 2 exclusive or), and predicate `e` gets the combination with the opposite.
+pub struct Compare<F, A, B>(PhantomData<(F, A, B)>);
+
+impl<F: Fn(u64, A, B) -> bool + Copy, A: Lane, B: Lane> Body for Compare<F, A, B> {
+    #[inline(always)]
+    fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        let f = closure::<F>();
+        let (a, b) = (warp.registers.stored::<A>(op.a), warp.registers.stored::<B>(op.b));
+        let mut holds = 0;
+        for lane in 0..LANES {
+            holds |= u32::from(f(op.imm, A::unpack(a[lane]), B::unpack(b[lane]))) << lane;
+        }
+        let with = warp.registers.truth(op.c);
+        let combine = |x: u32| match op.imm >> 62 {
+            0 => x & with,
+            1 => x | with,
+            _ => x ^ with,
+        };
+        warp.registers.set_truth(op.d, combine(holds), mask);
+        if op.e != 0 {
+            warp.registers.set_truth(op.e, combine(!holds), mask);
+        }
+        Signal::Next
+    }
+}
+
+/// `d = f(a, b, carry)` and a new carry: `add.cc` and its like. Bit 0 of `imm`: the flag is read, else it is bit 1; bit
+/// 2: the flag is written.
+pub struct Carrying<F, A>(PhantomData<(F, A)>);
+
+impl<F: Fn(A, A, bool) -> (A, bool) + Copy, A: Lane> Body for Carrying<F, A> {
+    #[inline(always)]
+    fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        let f = closure::<F>();
+        let carry = match op.imm & 1 {
+            0 => 0u32.wrapping_sub((op.imm >> 1 & 1) as u32),
+            _ => warp.carry,
+        };
+        let (a, b) = (warp.registers.stored::<A>(op.a), warp.registers.stored::<A>(op.b));
+        let mut out = [A::Store::default(); LANES];
+        let mut carries = 0;
+        for lane in 0..LANES {
+            let (value, carry) = f(A::unpack(a[lane]), A::unpack(b[lane]), carry >> lane & 1 != 0);
+            out[lane] = value.pack();
+            carries |= u32::from(carry) << lane;
+        }
+        warp.registers.write::<A>(op.d, &out, mask);
+        if op.imm & 4 != 0 {
+            warp.carry = warp.carry & !mask | carries & mask;
+        }
+        Signal::Next
+    }
+}
+
+/// `d = c ? a : b`, with a predicate.
+pub struct Select<A>(PhantomData<A>);
+
+impl<A: Lane> Body for Select<A> {
+    #[inline(always)]
+    fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        let first = warp.registers.truth(op.c);
+        let (a, b) = (warp.registers.stored::<A>(op.a), warp.registers.stored::<A>(op.b));
+        let mut out = [A::Store::default(); LANES];
+        for lane in 0..LANES {
+            out[lane] = if first >> lane & 1 != 0 { a[lane] } else { b[lane] };
+        }
+        warp.registers.write::<A>(op.d, &out, mask);
+        Signal::Next
+    }
+}
+
+/// `d = f(a, b)` on predicates, a word at once.
+pub struct Truths<F>(PhantomData<F>);
+
+impl<F: Fn(u32, u32) -> u32 + Copy> Body for Truths<F> {
+    #[inline(always)]
+    fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        let value = closure::<F>()(warp.registers.truth(op.a), warp.registers.truth(op.b));
+        warp.registers.set_truth(op.d, value, mask);
+        Signal::Next
+    }
+}
+
+/// `d = f(a, predicate b)`: a predicate as an operand beside a register.
+pub struct FromTruth<F, D>(PhantomData<(F, D)>);
+
+impl<F: Fn(u64, bool) -> D + Copy, D: Lane> Body for FromTruth<F, D> {
+    #[inline(always)]
+    fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        let f = closure::<F>();
+        let truth = warp.registers.truth(op.a);
+        let mut out = [D::Store::default(); LANES];
+        for lane in 0..LANES {
+            out[lane] = f(op.imm, truth >> lane & 1 != 0).pack();
+        }
+        warp.registers.write::<D>(op.d, &out, mask);
+        Signal::Next
+    }
+}

@@ -1,0 +1,618 @@
+//! Loads and stores.
+
+use std::marker::PhantomData;
+
+use crate::emulate::context::Context;
+use crate::emulate::decode::{Address, Decoded, Decoder, refuse};
+use crate::emulate::op::{Body, Op, Signal};
+use crate::emulate::problem::Trouble;
+use crate::emulate::registers::{LANES, Lane};
+use crate::emulate::warp::Warp;
+use crate::memory::{Element, LOCAL_WINDOW, Problem, ProblemKind, SHARED_WINDOW, Window};
+use crate::program::{Opcode, Operand, Order, ScalarType, Space, Symbol, Word};
+
+/// A memory that an instruction accesses.
+pub trait Memory {
+    /// Loads `N` elements a lane.
+    fn load<T: Element, const N: usize>(
+        context: &mut Context<'_>,
+        warp: u32,
+        cache: i32,
+        addresses: &[u64; LANES],
+        mask: u32,
+        out: &mut [[T; LANES]; N],
+    ) -> Result<(), Trouble>;
+
+    /// Stores `N` elements a lane.
+    fn store<T: Element, const N: usize>(
+        context: &mut Context<'_>,
+        warp: u32,
+        cache: i32,
+        addresses: &[u64; LANES],
+        mask: u32,
+        values: &[[T; LANES]; N],
+    ) -> Result<(), Trouble>;
+}
+
+#[cold]
+fn refused(space: Space, write: bool) -> impl Fn(Problem) -> Trouble {
+    move |problem| Trouble::Access { problem, space, write }
+}
+
+/// `.global`, `.const`.
+pub struct InGlobal;
+/// `.shared`.
+pub struct InShared;
+/// `.local`.
+pub struct InLocal;
+/// No space written: as the address says.
+pub struct Generic;
+/// `.param` of an entry.
+pub struct InParameters;
+
+impl Memory for InGlobal {
+    #[inline(always)]
+    fn load<T: Element, const N: usize>(
+        context: &mut Context<'_>,
+        _: u32,
+        cache: i32,
+        addresses: &[u64; LANES],
+        mask: u32,
+        out: &mut [[T; LANES]; N],
+    ) -> Result<(), Trouble> {
+        let global = context.global;
+        global.load(&mut context.caches[cache as usize], addresses, mask, out).map_err(refused(Space::Global, false))
+    }
+    #[inline(always)]
+    fn store<T: Element, const N: usize>(
+        context: &mut Context<'_>,
+        _: u32,
+        cache: i32,
+        addresses: &[u64; LANES],
+        mask: u32,
+        values: &[[T; LANES]; N],
+    ) -> Result<(), Trouble> {
+        let global = context.global;
+        global.store(&mut context.caches[cache as usize], addresses, mask, values).map_err(refused(Space::Global, true))
+    }
+}
+
+impl Memory for InShared {
+    #[inline(always)]
+    fn load<T: Element, const N: usize>(
+        context: &mut Context<'_>,
+        _: u32,
+        _: i32,
+        addresses: &[u64; LANES],
+        mask: u32,
+        out: &mut [[T; LANES]; N],
+    ) -> Result<(), Trouble> {
+        context.block.shared.load(addresses, mask, out).map_err(refused(Space::Shared, false))
+    }
+    #[inline(always)]
+    fn store<T: Element, const N: usize>(
+        context: &mut Context<'_>,
+        _: u32,
+        _: i32,
+        addresses: &[u64; LANES],
+        mask: u32,
+        values: &[[T; LANES]; N],
+    ) -> Result<(), Trouble> {
+        context.block.shared.store(addresses, mask, values).map_err(refused(Space::Shared, true))
+    }
+}
+
+/// An access to local memory where a thread has none.
+#[cold]
+pub fn no_local(addresses: &[u64; LANES], mask: u32, bytes: usize, write: bool) -> Trouble {
+    let lane = mask.trailing_zeros() as usize % LANES;
+    let problem =
+        Problem { lane: lane as u8, kind: ProblemKind::Unmapped, address: addresses[lane], bytes: bytes as u32 };
+    Trouble::Access { problem, space: Space::Local, write }
+}
+
+impl Memory for InLocal {
+    #[inline(always)]
+    fn load<T: Element, const N: usize>(
+        context: &mut Context<'_>,
+        warp: u32,
+        _: i32,
+        addresses: &[u64; LANES],
+        mask: u32,
+        out: &mut [[T; LANES]; N],
+    ) -> Result<(), Trouble> {
+        match &context.block.local {
+            Some(local) => local.load(warp, addresses, mask, out).map_err(refused(Space::Local, false)),
+            None => Err(no_local(addresses, mask, size_of::<T>() * N, false)),
+        }
+    }
+    #[inline(always)]
+    fn store<T: Element, const N: usize>(
+        context: &mut Context<'_>,
+        warp: u32,
+        _: i32,
+        addresses: &[u64; LANES],
+        mask: u32,
+        values: &[[T; LANES]; N],
+    ) -> Result<(), Trouble> {
+        match &mut context.block.local {
+            Some(local) => local.store(warp, addresses, mask, values).map_err(refused(Space::Local, true)),
+            None => Err(no_local(addresses, mask, size_of::<T>() * N, true)),
+        }
+    }
+}
+
+impl Memory for Generic {
+    #[inline(always)]
+    fn load<T: Element, const N: usize>(
+        context: &mut Context<'_>,
+        warp: u32,
+        cache: i32,
+        addresses: &[u64; LANES],
+        mask: u32,
+        out: &mut [[T; LANES]; N],
+    ) -> Result<(), Trouble> {
+        let [global, shared, local] = Window::split(addresses, mask);
+        if global != 0 {
+            InGlobal::load(context, warp, cache, addresses, global, out)?;
+        }
+        if shared != 0 {
+            let inside = addresses.map(|address| address.wrapping_sub(SHARED_WINDOW));
+            InShared::load(context, warp, cache, &inside, shared, out)?;
+        }
+        if local != 0 {
+            let inside = addresses.map(|address| address.wrapping_sub(LOCAL_WINDOW));
+            InLocal::load(context, warp, cache, &inside, local, out)?;
+        }
+        Ok(())
+    }
+    #[inline(always)]
+    fn store<T: Element, const N: usize>(
+        context: &mut Context<'_>,
+        warp: u32,
+        cache: i32,
+        addresses: &[u64; LANES],
+        mask: u32,
+        values: &[[T; LANES]; N],
+    ) -> Result<(), Trouble> {
+        let [global, shared, local] = Window::split(addresses, mask);
+        if global != 0 {
+            InGlobal::store(context, warp, cache, addresses, global, values)?;
+        }
+        if shared != 0 {
+            let inside = addresses.map(|address| address.wrapping_sub(SHARED_WINDOW));
+            InShared::store(context, warp, cache, &inside, shared, values)?;
+        }
+        if local != 0 {
+            let inside = addresses.map(|address| address.wrapping_sub(LOCAL_WINDOW));
+            InLocal::store(context, warp, cache, &inside, local, values)?;
+        }
+        Ok(())
+    }
+}
+
+impl Memory for InParameters {
+    #[inline(always)]
+    fn load<T: Element, const N: usize>(
+        context: &mut Context<'_>,
+        _: u32,
+        cache: i32,
+        addresses: &[u64; LANES],
+        mask: u32,
+        out: &mut [[T; LANES]; N],
+    ) -> Result<(), Trouble> {
+        let base = context.launch.parameter_base;
+        let inside = addresses.map(|address| address.wrapping_add(base));
+        let global = context.global;
+        let problem = refused(Space::Parameter, false);
+        global.load(&mut context.caches[cache as usize], &inside, mask, out).map_err(problem)
+    }
+    #[inline(always)]
+    fn store<T: Element, const N: usize>(
+        _: &mut Context<'_>,
+        _: u32,
+        _: i32,
+        addresses: &[u64; LANES],
+        mask: u32,
+        _: &[[T; LANES]; N],
+    ) -> Result<(), Trouble> {
+        let lane = mask.trailing_zeros() as usize % LANES;
+        let bytes = (size_of::<T>() * N) as u32;
+        let problem = Problem { lane: lane as u8, kind: ProblemKind::ReadOnly, address: addresses[lane], bytes };
+        Err(Trouble::Access { problem, space: Space::Parameter, write: true })
+    }
+}
+
+/// The addresses of an instruction: register `a` plus `imm`.
+#[inline(always)]
+pub fn addresses(warp: &Warp, op: &Op) -> [u64; LANES] {
+    let base = warp.registers.stored::<u64>(op.a);
+    let mut addresses = [0; LANES];
+    for lane in 0..LANES {
+        addresses[lane] = base[lane].wrapping_add(op.imm);
+    }
+    addresses
+}
+
+/// How a register keeps an element that was loaded.
+pub trait Widen<T>: Lane {
+    /// The element, extended.
+    fn widen(element: T) -> Self::Store;
+    /// The element in the low bits.
+    fn narrow(stored: Self::Store) -> T;
+}
+
+macro_rules! widen {
+    ($($lane:ty, $element:ty, $x:ident, $to:expr, $from:expr;)*) => {$(
+        impl Widen<$element> for $lane {
+            #[inline(always)]
+            fn widen($x: $element) -> Self::Store {
+                $to
+            }
+            #[inline(always)]
+            fn narrow($x: Self::Store) -> $element {
+                $from
+            }
+        }
+    )*};
+}
+
+/// A signed byte: extended to the 16 bits of its register.
+#[derive(Clone, Copy, Default)]
+pub struct SignedByte;
+
+impl Lane for SignedByte {
+    type Store = u32;
+    fn unpack(_: u32) -> Self {
+        Self
+    }
+    fn pack(self) -> u32 {
+        0
+    }
+    fn stored(bits: u128) -> u32 {
+        bits as u32
+    }
+}
+
+widen! {
+    u8, u8, x, u32::from(x), x as u8;
+    SignedByte, u8, x, u32::from(i16::from(x as i8) as u16), x as u8;
+    u16, u16, x, u32::from(x), x as u16;
+    u32, u32, x, x, x;
+    u64, u64, x, x, x;
+    u128, u128, x, x, x;
+}
+
+/// `{list} = [a + imm]`: `e` is the cache; the first register is `d`, the others follow in the list that `c` begins.
+pub struct Load<M, T, L, const N: usize>(PhantomData<(M, T, L)>);
+
+impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Load<M, T, L, N> {
+    #[inline(always)]
+    fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        let addresses = addresses(warp, op);
+        let mut out = [[T::default(); LANES]; N];
+        if let Err(trouble) = M::load(context, warp.index, op.e, &addresses, mask, &mut out) {
+            context.trouble = Some(trouble);
+            return Signal::Fault;
+        }
+        for (element, values) in out.iter().enumerate() {
+            let d = if N == 1 { op.d } else { context.code.lists[op.c as usize + element] };
+            let mut stored = [L::Store::default(); LANES];
+            for lane in 0..LANES {
+                stored[lane] = L::widen(values[lane]);
+            }
+            warp.registers.write::<L>(d, &stored, mask);
+        }
+        Signal::Next
+    }
+}
+
+/// `[a + imm] = {list}`: as `Load`, with `d` the value.
+pub struct Store<M, T, L, const N: usize>(PhantomData<(M, T, L)>);
+
+impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Store<M, T, L, N> {
+    #[inline(always)]
+    fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        let addresses = addresses(warp, op);
+        let mut values = [[T::default(); LANES]; N];
+        for (element, row) in values.iter_mut().enumerate() {
+            let d = if N == 1 { op.d } else { context.code.lists[op.c as usize + element] };
+            let stored = warp.registers.stored::<L>(d);
+            for lane in 0..LANES {
+                row[lane] = L::narrow(stored[lane]);
+            }
+        }
+        match M::store(context, warp.index, op.e, &addresses, mask, &values) {
+            Ok(()) => Signal::Next,
+            Err(trouble) => {
+                context.trouble = Some(trouble);
+                Signal::Fault
+            }
+        }
+    }
+}
+
+/// `d = parameter at imm`, the same in all lanes.
+pub struct Parameter<T, L>(PhantomData<(T, L)>);
+
+impl<T: Element, L: Widen<T>> Body for Parameter<T, L> {
+    #[inline(always)]
+    fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        let start = op.imm as usize;
+        let mut value = T::default();
+        let bytes = context.launch.parameters.get(start..start + size_of::<T>());
+        let Some(bytes) = bytes else {
+            let problem = Problem {
+                lane: mask.trailing_zeros() as u8,
+                kind: ProblemKind::Unmapped,
+                address: op.imm,
+                bytes: size_of::<T>() as u32,
+            };
+            context.trouble = Some(Trouble::Access { problem, space: Space::Parameter, write: false });
+            return Signal::Fault;
+        };
+        // SAFETY: an element has as many bytes, and every pattern of them is one.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut value).cast::<u8>(), size_of::<T>()) };
+        warp.registers.write::<L>(op.d, &[L::widen(value); LANES], mask);
+        Signal::Next
+    }
+}
+
+/// Decodes one.
+pub fn decode(d: &mut Decoder<'_>) -> Decoded {
+    match d.opcode() {
+        Opcode::Ld | Opcode::Ldu | Opcode::St => access(d),
+        // Hints: the addresses are not touched.
+        Opcode::Prefetch | Opcode::Prefetchu | Opcode::Applypriority | Opcode::Discard => Ok(()),
+        Opcode::Createpolicy => {
+            let to = d.destination::<u64>(0, false)?;
+            let zero = d.constant::<u64>(0);
+            d.copy::<u64>(to, zero);
+            Ok(())
+        }
+        _ => refuse("it is not known"),
+    }
+}
+
+/// The parts of an operand that may be a vector.
+fn parts(d: &Decoder<'_>, index: usize) -> Decoded<Vec<Operand>> {
+    Ok(match d.operand(index)? {
+        Operand::Vector(range) => d.function.inside(range).to_vec(),
+        operand => vec![operand.clone()],
+    })
+}
+
+fn access(d: &mut Decoder<'_>) -> Decoded {
+    let load = d.opcode() != Opcode::St;
+    if d.form.has(Word::Bulk) || d.form.has(Word::Async) {
+        return refuse("asynchronous stores are not executed yet");
+    }
+    if d.form.has(Word::SharedCluster) && d.form.has(Word::Async) {
+        return refuse("memory of other blocks is not executed yet");
+    }
+    let ty = d.ty()?;
+    let ordered = !matches!(d.form.order, None | Some(Order::Weak));
+    let space = d.form.space;
+    if ordered && !matches!(space, Some(Space::Shared | Space::Local)) {
+        d.ordered = true;
+    }
+    let address = d.address(usize::from(load))?;
+    let values = parts(d, usize::from(!load))?;
+    if space == Some(Space::Parameter) {
+        return parameters(d, ty, load, address, &values);
+    }
+    let (a, imm) = d.wide_address(address);
+    let e = d.cache();
+    let base = Op { a, imm, e, ..d.op_of::<crate::emulate::ops::control::Branch>() };
+    match space {
+        Some(Space::Global | Space::Constant) => sized::<InGlobal>(d, ty, load, base, &values),
+        Some(Space::Shared) => sized::<InShared>(d, ty, load, base, &values),
+        Some(Space::Local) => sized::<InLocal>(d, ty, load, base, &values),
+        None => sized::<Generic>(d, ty, load, base, &values),
+        _ => refuse("there is no such memory"),
+    }
+}
+
+fn sized<M: Memory>(d: &mut Decoder<'_>, ty: ScalarType, load: bool, op: Op, values: &[Operand]) -> Decoded {
+    match (ty.bits(), ty.is_signed()) {
+        (8, true) => counted::<M, u8, SignedByte>(d, ty, load, op, values),
+        (8, false) => counted::<M, u8, u8>(d, ty, load, op, values),
+        (16, _) => counted::<M, u16, u16>(d, ty, load, op, values),
+        (32, _) => counted::<M, u32, u32>(d, ty, load, op, values),
+        (64, _) => counted::<M, u64, u64>(d, ty, load, op, values),
+        (128, _) => counted::<M, u128, u128>(d, ty, load, op, values),
+        _ => refuse("it has no such type"),
+    }
+}
+
+fn counted<M: Memory, T: Element, L: Widen<T>>(
+    d: &mut Decoder<'_>,
+    ty: ScalarType,
+    load: bool,
+    op: Op,
+    values: &[Operand],
+) -> Decoded {
+    let registers = values
+        .iter()
+        .map(|value| match load {
+            true => destination::<L>(d, ty, value),
+            false => d.source_of::<L>(value),
+        })
+        .collect::<Decoded<Vec<_>>>()?;
+    let c = if registers.len() > 1 { d.list(registers.iter().copied()) } else { 0 };
+    // No access is wider than 32 bytes a lane.
+    macro_rules! run {
+        ($n:literal) => {
+            match const { size_of::<T>() * $n <= 32 } {
+                true if load => d.op_of::<Load<M, T, L, $n>>().run,
+                true => d.op_of::<Store<M, T, L, $n>>().run,
+                false => return refuse("it has no such vector"),
+            }
+        };
+    }
+    let run = match registers.len() {
+        1 => run!(1),
+        2 => run!(2),
+        4 => run!(4),
+        8 => run!(8),
+        _ => return refuse("it has no such vector"),
+    };
+    d.emit(Op { run, d: registers[0], c, ..op });
+    Ok(())
+}
+
+/// Where a loaded value goes. A register wider than the type gets it extended by the type's sign.
+fn destination<L: Lane>(d: &mut Decoder<'_>, ty: ScalarType, operand: &Operand) -> Decoded<i32> {
+    let wider = match operand {
+        Operand::Register(register) => d.function.register(*register).ty.bits() == 32,
+        _ => false,
+    };
+    if wider && ty.is_signed() && ty.bits() < 32 {
+        let to = d.destination_of::<u32>(operand, true)?;
+        let narrow = d.temporary::<u32>();
+        let op = super::moves::unary_op(d, |_, x: i16| i32::from(x));
+        d.emit_after(Op { d: to, a: narrow, ..op });
+        return Ok(narrow);
+    }
+    if !wider && ty.is_signed() && ty.bits() < 32 && L::ROWS == 1 {
+        // A register of 64 bits is extended from the 16 bits that hold the value.
+        if let Operand::Register(register) = operand
+            && d.function.register(*register).ty.bits() == 64
+        {
+            let to = d.slot(*register);
+            let narrow = d.temporary::<u32>();
+            let op = super::moves::unary_op(d, |_, x: i16| i64::from(x));
+            d.emit_after(Op { d: to, a: narrow, ..op });
+            return Ok(narrow);
+        }
+    }
+    d.destination_of::<L>(operand, ty.is_signed())
+}
+
+/// Parameters: those of an entry are memory, those of functions are rows.
+fn parameters(d: &mut Decoder<'_>, ty: ScalarType, load: bool, address: Address, values: &[Operand]) -> Decoded {
+    let bytes = ty.bytes();
+    let row = address.symbol.and_then(|symbol| d.parameter_row(symbol));
+    match (row, address.register) {
+        (Some(row), None) => {
+            let size = size_of_parameter(d, address.symbol);
+            for (value, at) in values.iter().zip((address.offset..).step_by(bytes as usize)) {
+                if at + u64::from(bytes) > size {
+                    return refuse("it reaches past the end of a parameter");
+                }
+                match load {
+                    true => load_row(d, ty, row, at as u32, value)?,
+                    false => store_row(d, ty, row, at as u32, value)?,
+                }
+            }
+            Ok(())
+        }
+        (None, None) if load => {
+            for (value, at) in values.iter().zip((address.offset..).step_by(bytes as usize)) {
+                load_parameter(d, ty, at, value)?;
+            }
+            Ok(())
+        }
+        (None, Some(_)) if load => {
+            let (a, imm) = d.wide_address(address);
+            let e = d.cache();
+            let base = Op { a, imm, e, ..d.op_of::<crate::emulate::ops::control::Branch>() };
+            sized::<InParameters>(d, ty, load, base, values)
+        }
+        _ => refuse("it writes a parameter of the kernel"),
+    }
+}
+
+fn size_of_parameter(d: &Decoder<'_>, symbol: Option<Symbol>) -> u64 {
+    match symbol {
+        Some(Symbol::Parameter(index)) => d.function.parameters[index as usize].size.into(),
+        Some(Symbol::Return(index)) => d.function.returns[index as usize].size.into(),
+        Some(Symbol::Local(id)) => d.function.variables[id.0 as usize].size,
+        _ => 0,
+    }
+}
+
+fn load_parameter(d: &mut Decoder<'_>, ty: ScalarType, at: u64, value: &Operand) -> Decoded {
+    fn emit<T: Element, L: Widen<T>>(d: &mut Decoder<'_>, ty: ScalarType, at: u64, value: &Operand) -> Decoded {
+        let to = destination::<L>(d, ty, value)?;
+        d.emit(Op { d: to, imm: at, ..d.op_of::<Parameter<T, L>>() });
+        Ok(())
+    }
+    match (ty.bits(), ty.is_signed()) {
+        (8, true) => emit::<u8, SignedByte>(d, ty, at, value),
+        (8, false) => emit::<u8, u8>(d, ty, at, value),
+        (16, _) => emit::<u16, u16>(d, ty, at, value),
+        (32, _) => emit::<u32, u32>(d, ty, at, value),
+        (64, _) => emit::<u64, u64>(d, ty, at, value),
+        (128, _) => emit::<u128, u128>(d, ty, at, value),
+        _ => refuse("it has no such type"),
+    }
+}
+
+/// A value out of rows of four bytes.
+fn load_row(d: &mut Decoder<'_>, ty: ScalarType, row: i32, at: u32, value: &Operand) -> Decoded {
+    let (row, shift) = (row + (at / 4) as i32, u64::from(at % 4 * 8));
+    match ty.bits() {
+        8 | 16 => {
+            let to = destination::<u16>(d, ty, value)?;
+            let signed = u64::from(ty.is_signed()) << 32 | shift;
+            match ty.bits() {
+                8 => d.apply1(to, row, signed, |k, x: u32| {
+                    let byte = (x >> (k as u32 & 31)) as u8;
+                    if k >> 32 != 0 { i16::from(byte as i8) as u16 } else { u16::from(byte) }
+                }),
+                _ => d.apply1(to, row, shift, |k, x: u32| (x >> (k as u32 & 31)) as u16),
+            }
+        }
+        32 => {
+            let to = d.destination_of::<u32>(value, ty.is_signed())?;
+            d.copy::<u32>(to, row);
+        }
+        64 => {
+            let to = d.destination_of::<u64>(value, false)?;
+            d.apply2(to, (row, row + 1), 0, |_, x: u32, y: u32| u64::from(x) | u64::from(y) << 32);
+        }
+        128 => {
+            let (low, high) = (d.temporary::<u64>(), d.temporary::<u64>());
+            d.apply2(low, (row, row + 1), 0, |_, x: u32, y: u32| u64::from(x) | u64::from(y) << 32);
+            d.apply2(high, (row + 2, row + 3), 0, |_, x: u32, y: u32| u64::from(x) | u64::from(y) << 32);
+            let to = d.destination_of::<u128>(value, false)?;
+            d.apply2(to, (low, high), 0, |_, x: u64, y: u64| u128::from(x) | u128::from(y) << 64);
+        }
+        _ => return refuse("it has no such type"),
+    }
+    Ok(())
+}
+
+/// A value into rows of four bytes.
+fn store_row(d: &mut Decoder<'_>, ty: ScalarType, row: i32, at: u32, value: &Operand) -> Decoded {
+    let (row, shift) = (row + (at / 4) as i32, u64::from(at % 4 * 8));
+    match ty.bits() {
+        8 => {
+            let a = d.source_of::<u8>(value)?;
+            d.apply2(row, (row, a), shift, |k, old: u32, x: u8| old & !(0xff << k) | u32::from(x) << k);
+        }
+        16 => {
+            let a = d.source_of::<u16>(value)?;
+            d.apply2(row, (row, a), shift, |k, old: u32, x: u16| old & !(0xffff << k) | u32::from(x) << k);
+        }
+        32 => {
+            let a = d.source_of::<u32>(value)?;
+            d.copy::<u32>(row, a);
+        }
+        64 => {
+            let a = d.source_of::<u64>(value)?;
+            d.apply1(row, a, 0, |_, x: u64| x as u32);
+            d.apply1(row + 1, a, 0, |_, x: u64| (x >> 32) as u32);
+        }
+        128 => {
+            let a = d.source_of::<u128>(value)?;
+            for part in 0..4 {
+                d.apply1(row + part, a, 32 * part as u64, |k, x: u128| (x >> k) as u32);
+            }
+        }
+        _ => return refuse("it has no such type"),
+    }
+    Ok(())
+}
+

@@ -1,0 +1,304 @@
+//! Loads and stores of 32 lanes: bounds and alignment once an instruction, then a copy or a gather.
+
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use super::LANES;
+
+/// A number of 1 to 16 bytes as memory holds it, least significant byte first.
+///
+/// # Safety
+///
+/// Every pattern of bits is a value, and there is no padding.
+pub unsafe trait Element: Copy + Default + PartialEq + 'static {
+    /// Reads while other threads of the host may write.
+    ///
+    /// # Safety
+    ///
+    /// `at` is valid for reads and aligned to the size, or to 8 bytes for 16.
+    unsafe fn read_relaxed(at: *const u8) -> Self;
+
+    /// Writes while other threads of the host may read or write.
+    ///
+    /// # Safety
+    ///
+    /// `at` is valid for writes and aligned to the size, or to 8 bytes for 16.
+    unsafe fn write_relaxed(self, at: *mut u8);
+}
+
+macro_rules! element {
+    ($($ty:ty, $atomic:ty;)*) => {$(
+        // SAFETY: an integer.
+        unsafe impl Element for $ty {
+            #[inline(always)]
+            unsafe fn read_relaxed(at: *const u8) -> Self {
+                // SAFETY: the caller vouches for the place; every access to it while threads run is atomic.
+                <$ty>::from_le(unsafe { (*at.cast::<$atomic>()).load(Relaxed) })
+            }
+            #[inline(always)]
+            unsafe fn write_relaxed(self, at: *mut u8) {
+                // SAFETY: as above.
+                unsafe { (*at.cast::<$atomic>()).store(self.to_le(), Relaxed) }
+            }
+        }
+    )*};
+}
+
+element! {
+    u8, AtomicU8;
+    u16, AtomicU16;
+    u32, AtomicU32;
+    u64, AtomicU64;
+}
+
+// SAFETY: an integer. Two halves, each read and written whole: a GPU, too, promises no more for 16 bytes of a vector.
+unsafe impl Element for u128 {
+    #[inline(always)]
+    unsafe fn read_relaxed(at: *const u8) -> Self {
+        // SAFETY: the caller vouches for both halves.
+        let (low, high) = unsafe { (u64::read_relaxed(at), u64::read_relaxed(at.add(8))) };
+        u128::from(low) | u128::from(high) << 64
+    }
+    #[inline(always)]
+    unsafe fn write_relaxed(self, at: *mut u8) {
+        // SAFETY: the caller vouches for both halves.
+        unsafe {
+            (self as u64).write_relaxed(at);
+            ((self >> 64) as u64).write_relaxed(at.add(8));
+        }
+    }
+}
+
+/// How an access was wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProblemKind {
+    /// Nothing is mapped at some byte of it.
+    Unmapped,
+    /// The address is no multiple of the bytes that the access takes.
+    Misaligned,
+    /// A write to, or an atomic on, memory that cannot be written (constants, parameters).
+    ReadOnly,
+}
+
+/// The first lane whose access cannot be done. Nothing of the instruction was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Problem {
+    /// The lane, from 0.
+    pub lane: u8,
+    /// What is wrong.
+    pub kind: ProblemKind,
+    /// The address, in the space of the access.
+    pub address: u64,
+    /// Bytes that the lane accesses.
+    pub bytes: u32,
+}
+
+/// Bytes of the host that a device sees from `base` on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View {
+    /// Address of the first byte.
+    pub base: u64,
+    /// How many there are: at most 2^63.
+    pub bytes: u64,
+    /// Where they are. Agrees with `base` in the low 8 bits, so that what is aligned there is aligned here.
+    pub host: *mut u8,
+}
+
+/// Whether other threads of the host may access the same memory at the same time.
+pub(super) trait Mode {
+    /// Whether they may.
+    const RACING: bool;
+}
+
+/// Global memory: blocks run in parallel.
+pub(super) struct Racing;
+/// Shared and local memory: one thread of the host at a time.
+pub(super) struct Alone;
+
+impl Mode for Racing {
+    const RACING: bool = true;
+}
+impl Mode for Alone {
+    const RACING: bool = false;
+}
+
+#[inline(always)]
+unsafe fn read<T: Element, M: Mode>(at: *const u8) -> T {
+    // SAFETY: the caller's.
+    unsafe {
+        match M::RACING || cfg!(target_endian = "big") {
+            true => T::read_relaxed(at),
+            false => at.cast::<T>().read_unaligned(),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn write<T: Element, M: Mode>(value: T, at: *mut u8) {
+    // SAFETY: the caller's.
+    unsafe {
+        match M::RACING || cfg!(target_endian = "big") {
+            true => value.write_relaxed(at),
+            false => at.cast::<T>().write_unaligned(value),
+        }
+    }
+}
+
+/// All ones where the lane takes part, else zero.
+#[inline(always)]
+fn taking_part(mask: u32, lane: usize) -> u64 {
+    (u64::from(mask >> lane) & 1).wrapping_neg()
+}
+
+/// Whether lane `i` is at the first address plus `i * width`.
+#[inline(always)]
+pub(super) fn consecutive(addresses: &[u64; LANES], width: u64) -> bool {
+    let mut apart = 0;
+    for (lane, &address) in addresses.iter().enumerate() {
+        apart |= address ^ addresses[0].wrapping_add(lane as u64 * width);
+    }
+    apart == 0
+}
+
+/// Whether all lanes that take part lie within the view, aligned to `width` bytes, a power of two.
+#[inline(always)]
+pub(super) fn fits(view: View, addresses: &[u64; LANES], mask: u32, width: u64) -> bool {
+    // A negative limit makes every lane fall outside.
+    let limit = view.bytes.wrapping_sub(width);
+    let (mut outside, mut low) = (0, 0);
+    for (lane, &address) in addresses.iter().enumerate() {
+        let part = taking_part(mask, lane);
+        let offset = address.wrapping_sub(view.base);
+        outside |= (offset | limit.wrapping_sub(offset)) & part;
+        low |= address & part;
+    }
+    // `limit` is below 2^63, so that its difference to an offset is negative exactly when the offset is larger.
+    (outside | limit) >> 63 == 0 && low & (width - 1) == 0 || mask == 0
+}
+
+/// Loads `N` elements a lane. `false` where some lane does not fit, with nothing done.
+///
+/// # Safety
+///
+/// The view's bytes are valid for reads; with [`Alone`], nobody writes them meanwhile.
+#[inline(always)]
+pub(super) unsafe fn load<T: Element, const N: usize, M: Mode>(
+    view: View,
+    addresses: &[u64; LANES],
+    mask: u32,
+    out: &mut [[T; LANES]; N],
+) -> bool {
+    let size = size_of::<T>();
+    let width = (size * N) as u64;
+    if mask == u32::MAX && consecutive(addresses, width) {
+        let offset = addresses[0].wrapping_sub(view.base);
+        let all = width * LANES as u64;
+        if view.bytes < all || offset > view.bytes - all || addresses[0] & (width - 1) != 0 {
+            return false;
+        }
+        // SAFETY: `offset` and all bytes from it on are within the view; the pointer is aligned as the address is.
+        unsafe {
+            let at = view.host.add(offset as usize);
+            if N == 1 && size == 4 && M::RACING && cfg!(target_endian = "little") && addresses[0].is_multiple_of(8) {
+                // Two lanes at a time: atomic accesses do not become vector code.
+                let row = out[0].as_mut_ptr().cast::<u64>();
+                for pair in 0..LANES / 2 {
+                    row.add(pair).write_unaligned(u64::read_relaxed(at.add(8 * pair)));
+                }
+                return true;
+            }
+            for lane in 0..LANES {
+                for (element, row) in out.iter_mut().enumerate() {
+                    row[lane] = read::<T, M>(at.add(lane * width as usize + element * size));
+                }
+            }
+        }
+        return true;
+    }
+    if !fits(view, addresses, mask, width) {
+        return false;
+    }
+    let mut lanes = mask;
+    while lanes != 0 {
+        let lane = lanes.trailing_zeros() as usize;
+        lanes &= lanes - 1;
+        // SAFETY: `fits` says that the lane's bytes are within the view and aligned.
+        unsafe {
+            let at = view.host.add(addresses[lane].wrapping_sub(view.base) as usize);
+            for (element, row) in out.iter_mut().enumerate() {
+                row[lane] = read::<T, M>(at.add(element * size));
+            }
+        }
+    }
+    true
+}
+
+/// Stores `N` elements a lane, lanes in order. `false` where some lane does not fit, with nothing done.
+///
+/// # Safety
+///
+/// The view's bytes are valid for writes; with [`Alone`], nobody accesses them meanwhile.
+#[inline(always)]
+pub(super) unsafe fn store<T: Element, const N: usize, M: Mode>(
+    view: View,
+    addresses: &[u64; LANES],
+    mask: u32,
+    values: &[[T; LANES]; N],
+) -> bool {
+    let size = size_of::<T>();
+    let width = (size * N) as u64;
+    if mask == u32::MAX && consecutive(addresses, width) {
+        let offset = addresses[0].wrapping_sub(view.base);
+        let all = width * LANES as u64;
+        if view.bytes < all || offset > view.bytes - all || addresses[0] & (width - 1) != 0 {
+            return false;
+        }
+        // SAFETY: as in `load`.
+        unsafe {
+            let at = view.host.add(offset as usize);
+            if N == 1 && size == 4 && M::RACING && cfg!(target_endian = "little") && addresses[0].is_multiple_of(8) {
+                let row = values[0].as_ptr().cast::<u64>();
+                for pair in 0..LANES / 2 {
+                    row.add(pair).read_unaligned().write_relaxed(at.add(8 * pair));
+                }
+                return true;
+            }
+            for lane in 0..LANES {
+                for (element, row) in values.iter().enumerate() {
+                    write::<T, M>(row[lane], at.add(lane * width as usize + element * size));
+                }
+            }
+        }
+        return true;
+    }
+    if !fits(view, addresses, mask, width) {
+        return false;
+    }
+    let mut lanes = mask;
+    while lanes != 0 {
+        let lane = lanes.trailing_zeros() as usize;
+        lanes &= lanes - 1;
+        // SAFETY: `fits` says that the lane's bytes are within the view and aligned.
+        unsafe {
+            let at = view.host.add(addresses[lane].wrapping_sub(view.base) as usize);
+            for (element, row) in values.iter().enumerate() {
+                write::<T, M>(row[lane], at.add(element * size));
+            }
+        }
+    }
+    true
+}
+
+/// The first lane that does not fit the view, for a message: misaligned before unmapped, as a GPU checks.
+#[cold]
+pub(super) fn blame(view: View, addresses: &[u64; LANES], mask: u32, width: u64) -> Option<Problem> {
+    (0..LANES).filter(|lane| mask >> lane & 1 != 0).find_map(|lane| {
+        let address = addresses[lane];
+        let inside = view.bytes >= width && address.wrapping_sub(view.base) <= view.bytes - width;
+        let kind = match (address & (width - 1) != 0, inside) {
+            (true, _) => ProblemKind::Misaligned,
+            (false, false) => ProblemKind::Unmapped,
+            (false, true) => return None,
+        };
+        Some(Problem { lane: lane as u8, kind, address, bytes: width as u32 })
+    })
+}

@@ -1,0 +1,623 @@
+//! Global memory: regions by address, and what an address in none of them was probably meant to be.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError, RwLock};
+
+use super::LANES;
+use super::access::{self, Element, Problem, ProblemKind, Racing, View};
+use super::atomic::{self, Rule};
+use super::backing::{ALIGN, Backing};
+use super::region::{Region, Role};
+use crate::error::{Error, Result};
+
+/// The first device address.
+const FIRST: u64 = 0x7f00_0000_0000;
+/// Where device addresses end: below the windows of shared and local memory.
+const LAST: u64 = 0x1_f000_0000_0000;
+/// Addresses between two regions that belong to none: an index of 32 bits that wraps around, times 8 bytes, stays
+/// within.
+const GUARD: u64 = 1 << 35;
+/// The same once there are many regions.
+const SMALL_GUARD: u64 = 1 << 26;
+/// From which address on guards are small.
+const CROWDED: u64 = 0x1_7f00_0000_0000;
+/// Addresses below are null plus an offset.
+const NULL_PAGE: u64 = 1 << 16;
+/// Freed regions that are remembered.
+const REMEMBERED: usize = 4096;
+
+/// What device addresses look like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Addressing {
+    /// Numbers of their own, from 0x7f00_0000_0000 up, the same in every run, 32 GiB apart.
+    #[default]
+    Virtual,
+    /// The host's own addresses: for clients that pass pointers of theirs inside data.
+    Host,
+}
+
+/// Global memory of a device: shared by all threads of the host that run its blocks.
+///
+/// Nobody but kernels accesses a region while one runs: [`Global::read`], [`Global::write`] and [`Global::fill`] take
+/// care of that by borrowing the whole memory for as long.
+#[derive(Debug)]
+pub struct Global {
+    addressing: Addressing,
+    table: RwLock<Table>,
+    /// Held by the 128-bit atomics, which the host may not have.
+    wide: Mutex<()>,
+}
+
+#[derive(Debug)]
+struct Table {
+    /// By address. Boxed, so that a region stays where it is: it goes only with `&mut Global`.
+    regions: Vec<Box<Region>>,
+    freed: VecDeque<Freed>,
+    /// One past the last address given out.
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Freed {
+    name: Box<str>,
+    base: u64,
+    bytes: u64,
+    element: u32,
+}
+
+/// The region that an instruction accessed last: one for every instruction that accesses memory, or for every warp.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cache<'g> {
+    region: Option<&'g Region>,
+}
+
+impl<'g> Cache<'g> {
+    /// The region of the last access.
+    #[inline(always)]
+    pub fn region(&self) -> Option<&'g Region> {
+        self.region
+    }
+}
+
+/// What is at an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Null, or so near above or below it that it was null.
+    Null {
+        /// Bytes from null.
+        offset: i64,
+    },
+    /// Within a region.
+    Inside {
+        /// Its name.
+        region: String,
+        /// Bytes from its start.
+        offset: u64,
+        /// Its bytes.
+        bytes: u64,
+        /// Bytes of its elements; 0 where they are not known.
+        element: u32,
+    },
+    /// In a region that was freed.
+    Freed {
+        /// Its name.
+        region: String,
+        /// Bytes from its start.
+        offset: u64,
+        /// Bytes that it had.
+        bytes: u64,
+        /// Bytes of its elements; 0 where they are not known.
+        element: u32,
+    },
+    /// Before or after the region that is nearest.
+    Outside {
+        /// Its name.
+        region: String,
+        /// Bytes from its start; negative before it.
+        offset: i64,
+        /// Its bytes.
+        bytes: u64,
+        /// Bytes of its elements; 0 where they are not known.
+        element: u32,
+    },
+    /// Far from every region.
+    Nowhere,
+}
+
+impl Default for Global {
+    fn default() -> Self {
+        Self::new(Addressing::Virtual)
+    }
+}
+
+impl Global {
+    /// No memory yet.
+    pub fn new(addressing: Addressing) -> Self {
+        let table = Table { regions: Vec::new(), freed: VecDeque::new(), next: FIRST };
+        Self { addressing, table: RwLock::new(table), wide: Mutex::new(()) }
+    }
+
+    /// Zeroed memory at a multiple of `align`, and of no larger power of two below 256, so that a kernel finds the
+    /// alignment that it was promised and no better. Nothing is taken from the host until it is touched.
+    ///
+    /// # Errors
+    ///
+    /// An alignment that is no power of two, or a host without room for so many addresses.
+    pub fn allocate(&self, bytes: u64, align: u64, name: &str) -> Result<u64> {
+        if !align.is_power_of_two() || align > 1 << 32 {
+            return Err(Error::Memory(format!("{name}: an alignment of {align} bytes is no power of two up to 4 GiB")));
+        }
+        let small = if align < ALIGN as u64 { align } else { 0 };
+        let room = match self.addressing {
+            Addressing::Virtual => small,
+            Addressing::Host => small + align,
+        };
+        let backing = bytes
+            .checked_add(room)
+            .and_then(Backing::zeroed)
+            .ok_or_else(|| Error::Memory(format!("{name}: out of memory: no room for {bytes} bytes")))?;
+        let start = backing.start().as_ptr() as u64;
+        let skipped = match self.addressing {
+            Addressing::Virtual => small,
+            Addressing::Host => start.next_multiple_of(align.max(ALIGN as u64)) - start + small,
+        };
+        // SAFETY: `skipped` is within the room added above: the start is a multiple of 256 already.
+        let host = unsafe { backing.start().add(skipped as usize) };
+        self.enter(host, bytes, align.max(ALIGN as u64), name, Some(backing))
+    }
+
+    /// The caller's memory, seen by kernels from the address returned: in [`Addressing::Host`] the pointer itself, else
+    /// one that agrees with it in the low 8 bits, so that kernels find the caller's alignment.
+    ///
+    /// # Safety
+    ///
+    /// The bytes stay valid for reads and writes until the region is freed or the memory dropped, for reads only where
+    /// the region is declared [`Role::Constant`] before the first launch, and nobody else accesses them during a launch.
+    ///
+    /// # Errors
+    ///
+    /// In [`Addressing::Host`], memory that overlaps a region.
+    pub unsafe fn borrow(&self, host: *mut u8, bytes: u64, name: &str) -> Result<u64> {
+        let Some(host) = NonNull::new(host) else {
+            return Err(Error::Memory(format!("{name}: the pointer is null")));
+        };
+        if bytes > isize::MAX as u64 {
+            return Err(Error::Memory(format!("{name}: {bytes} bytes are more than an address space")));
+        }
+        self.enter(host, bytes, ALIGN as u64, name, None)
+    }
+
+    fn enter(&self, host: NonNull<u8>, bytes: u64, align: u64, name: &str, backing: Option<Backing>) -> Result<u64> {
+        let start = host.as_ptr() as u64;
+        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
+        let base = match self.addressing {
+            Addressing::Host => start,
+            Addressing::Virtual => {
+                let guard = if table.next < CROWDED { GUARD } else { SMALL_GUARD };
+                let guard = if table.next == FIRST { 0 } else { guard };
+                let base = (table.next + guard).next_multiple_of(align.max(1 << 16)) + start % ALIGN as u64;
+                if base.checked_add(bytes).is_none_or(|end| end > LAST) {
+                    let message = format!("{name}: out of memory: the device has no addresses left for {bytes} bytes");
+                    return Err(Error::Memory(message));
+                }
+                table.next = base + bytes;
+                base
+            }
+        };
+        let index = table.regions.partition_point(|region| region.base() < base);
+        let before = index.checked_sub(1).map(|before| &table.regions[before]);
+        let after = table.regions.get(index);
+        let overlapped = before
+            .filter(|before| base - before.base() < before.bytes())
+            .or(after.filter(|after| after.base() - base < bytes || after.base() == base && bytes == 0));
+        if let Some(region) = overlapped {
+            let message =
+                format!("{name}: its {bytes} bytes at {base:#x} overlap {}'s {}", region.name(), region.bytes());
+            return Err(Error::Memory(message));
+        }
+        table
+            .freed
+            .retain(|freed| freed.base.wrapping_sub(base) >= bytes && base.wrapping_sub(freed.base) >= freed.bytes);
+        table.regions.insert(index, Box::new(Region::new(name, base, bytes, host, backing)));
+        Ok(base)
+    }
+
+    /// Says what the region at `base` is to kernels, and how large its elements are in bytes (0: unknown).
+    ///
+    /// # Errors
+    ///
+    /// No region begins there.
+    pub fn declare(&mut self, base: u64, role: Role, element: u32) -> Result<()> {
+        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match table.regions.binary_search_by_key(&base, |region| region.base()) {
+            Ok(index) => {
+                table.regions[index].declare(role, element);
+                Ok(())
+            }
+            Err(_) => Err(Error::Memory(format!("no region begins at {base:#x}"))),
+        }
+    }
+
+    /// Gives a region's memory back. Its addresses are not used again soon; accesses to them are told as use after free.
+    ///
+    /// # Errors
+    ///
+    /// No region begins there: the name of the one that the address lies in, or that it was freed before.
+    pub fn free(&mut self, base: u64) -> Result<()> {
+        let place = self.place(base, 1);
+        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Ok(index) = table.regions.binary_search_by_key(&base, |region| region.base()) else {
+            return Err(Error::Memory(match place {
+                Place::Freed { region, offset: 0, .. } => format!("{region} was freed before"),
+                place => format!("{base:#x} is not the start of a region: {place}"),
+            }));
+        };
+        let region = table.regions.remove(index);
+        if table.freed.len() == REMEMBERED {
+            table.freed.pop_front();
+        }
+        table.freed.push_back(Freed {
+            name: region.name().into(),
+            base,
+            bytes: region.bytes(),
+            element: region.element(),
+        });
+        Ok(())
+    }
+
+    /// What a kernel's `free` does: the region answers no more; its memory goes with [`Global::free`] or with the whole.
+    ///
+    /// # Errors
+    ///
+    /// As [`Global::free`]'s.
+    pub fn release(&self, base: u64) -> Result<()> {
+        match self.find(base) {
+            Some(region) if region.base() == base => {
+                region.release();
+                Ok(())
+            }
+            _ => Err(Error::Memory(match self.place(base, 1) {
+                Place::Freed { region, offset: 0, .. } => format!("{region} was freed before"),
+                place => format!("{base:#x} is not the start of a region: {place}"),
+            })),
+        }
+    }
+
+    /// The region that an address lies in, unless it was freed.
+    pub fn find(&self, address: u64) -> Option<&Region> {
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        let index = table.regions.partition_point(|region| region.base() <= address).checked_sub(1)?;
+        let region: *const Region = &*table.regions[index];
+        // SAFETY: the region is boxed and leaves the table only with `&mut self`, so it lives as long as this borrow.
+        let region = unsafe { &*region };
+        (region.contains(address) && !region.is_released()).then_some(region)
+    }
+
+    /// Every region that was not freed, by address.
+    pub fn regions(&self) -> Vec<&Region> {
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        let regions = table.regions.iter().map(|region| -> *const Region { &**region });
+        // SAFETY: as in `find`.
+        regions.map(|region| unsafe { &*region }).filter(|region| !region.is_released()).collect()
+    }
+
+    /// What is at an address of an access of so many bytes.
+    pub fn place(&self, address: u64, bytes: u32) -> Place {
+        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        let at = table.regions.partition_point(|region| region.base() <= address);
+        let before = at.checked_sub(1).map(|index| &table.regions[index]);
+        if let Some(region) = before.filter(|region| region.contains(address)) {
+            let (name, offset) = (region.name().to_owned(), address - region.base());
+            let (bytes, element) = (region.bytes(), region.element());
+            return match region.is_released() {
+                true => Place::Freed { region: name, offset, bytes, element },
+                false if offset + u64::from(bytes.min(1)) <= bytes => {
+                    Place::Inside { region: name, offset, bytes, element }
+                }
+                false => Place::Outside { region: name, offset: offset as i64, bytes, element },
+            };
+        }
+        if let Some(freed) = table.freed.iter().rev().find(|freed| address.wrapping_sub(freed.base) < freed.bytes) {
+            return Place::Freed {
+                region: freed.name.to_string(),
+                offset: address - freed.base,
+                bytes: freed.bytes,
+                element: freed.element,
+            };
+        }
+        if address < NULL_PAGE || address.wrapping_neg() < NULL_PAGE {
+            return Place::Null { offset: address as i64 };
+        }
+        // The nearest end, of the region before or the one after.
+        let past = before.map(|region| (address - region.base() - region.bytes(), region));
+        let short =
+            table.regions.get(at).map(|region| ((region.base() - address).saturating_sub(bytes.into()), region));
+        match past.into_iter().chain(short).min_by_key(|&(distance, _)| distance) {
+            Some((distance, region)) if distance < GUARD => Place::Outside {
+                region: region.name().to_owned(),
+                offset: address.wrapping_sub(region.base()) as i64,
+                bytes: region.bytes(),
+                element: region.element(),
+            },
+            _ => Place::Nowhere,
+        }
+    }
+
+    fn hosted(&self, address: u64, bytes: usize, write: bool) -> Result<*mut u8> {
+        let region = self.find(address).or_else(|| {
+            // The end of a region is a place for nothing.
+            let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+            let found: Option<*const Region> = table
+                .regions
+                .iter()
+                .find(|region| bytes == 0 && region.base() == address)
+                .map(|region| &raw const **region);
+            // SAFETY: as in `find`.
+            found.map(|region| unsafe { &*region })
+        });
+        let view = region.map(Region::readable);
+        match view.filter(|view| (address - view.base).checked_add(bytes as u64).is_some_and(|end| end <= view.bytes)) {
+            // SAFETY: the offset is within the region's host memory.
+            Some(view) => Ok(unsafe { view.host.add((address - view.base) as usize) }),
+            None => {
+                let action = if write { "write" } else { "read" };
+                let place = self.place(address, bytes.min(u32::MAX as usize) as u32);
+                Err(Error::Memory(format!("cannot {action} {bytes} bytes at {address:#x}: {place}")))
+            }
+        }
+    }
+
+    /// Copies memory to the host.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that are not all in one region.
+    pub fn read(&mut self, address: u64, to: &mut [u8]) -> Result<()> {
+        let from = self.hosted(address, to.len(), false)?;
+        // SAFETY: so many bytes are valid from there on; no kernel runs while `self` is borrowed so.
+        unsafe { std::ptr::copy(from, to.as_mut_ptr(), to.len()) };
+        Ok(())
+    }
+
+    /// Copies memory from the host, constants included.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that are not all in one region.
+    pub fn write(&mut self, address: u64, from: &[u8]) -> Result<()> {
+        let to = self.hosted(address, from.len(), true)?;
+        // SAFETY: as in `read`.
+        unsafe { std::ptr::copy(from.as_ptr(), to, from.len()) };
+        Ok(())
+    }
+
+    /// Fills memory with a pattern, repeated and cut at the end; whole pages of a large region are touched.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that are not all in one region, or no pattern.
+    pub fn fill(&mut self, address: u64, bytes: u64, pattern: &[u8]) -> Result<()> {
+        let length = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let to = self.hosted(address, length, true)?;
+        match *pattern {
+            [] => return Err(Error::Memory("nothing to fill memory with: the pattern is empty".to_owned())),
+            // SAFETY: as in `read`.
+            [byte] => unsafe { to.write_bytes(byte, length) },
+            _ => {
+                for start in (0..length).step_by(pattern.len()) {
+                    let part = pattern.len().min(length - start);
+                    // SAFETY: as in `read`; `start + part` is at most `length`.
+                    unsafe { std::ptr::copy(pattern.as_ptr(), to.add(start), part) };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads `N` elements of every lane that takes part; the other lanes of `out` stay.
+    ///
+    /// # Errors
+    ///
+    /// The first lane that is not within a region, or not aligned to all its bytes. Nothing is loaded then.
+    #[inline(always)]
+    pub fn load<'g, T: Element, const N: usize>(
+        &'g self,
+        cache: &mut Cache<'g>,
+        addresses: &[u64; LANES],
+        mask: u32,
+        out: &mut [[T; LANES]; N],
+    ) -> std::result::Result<(), Problem> {
+        if let Some(region) = cache.region {
+            // SAFETY: the region's bytes are valid, and accessed by atomics only while kernels run.
+            if unsafe { access::load::<T, N, Racing>(region.readable(), addresses, mask, out) } {
+                return Ok(());
+            }
+        }
+        self.load_anywhere(cache, addresses, mask, out)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn load_anywhere<'g, T: Element, const N: usize>(
+        &'g self,
+        cache: &mut Cache<'g>,
+        addresses: &[u64; LANES],
+        mask: u32,
+        out: &mut [[T; LANES]; N],
+    ) -> std::result::Result<(), Problem> {
+        let width = (size_of::<T>() * N) as u64;
+        self.split(cache, addresses, mask, width, Region::readable, |view, lanes| {
+            // SAFETY: as in `load`.
+            let done = unsafe { access::load::<T, N, Racing>(view, addresses, lanes, out) };
+            debug_assert!(done, "lanes were checked");
+        })
+    }
+
+    /// Stores `N` elements of every lane that takes part, lanes in order.
+    ///
+    /// # Errors
+    ///
+    /// The first lane that is not within a region, not aligned to all its bytes, or in constant memory. Nothing is
+    /// stored then.
+    #[inline(always)]
+    pub fn store<'g, T: Element, const N: usize>(
+        &'g self,
+        cache: &mut Cache<'g>,
+        addresses: &[u64; LANES],
+        mask: u32,
+        values: &[[T; LANES]; N],
+    ) -> std::result::Result<(), Problem> {
+        if let Some(region) = cache.region {
+            // SAFETY: the region's bytes are valid, and accessed by atomics only while kernels run.
+            if unsafe { access::store::<T, N, Racing>(region.writable(), addresses, mask, values) } {
+                return Ok(());
+            }
+        }
+        self.store_anywhere(cache, addresses, mask, values)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn store_anywhere<'g, T: Element, const N: usize>(
+        &'g self,
+        cache: &mut Cache<'g>,
+        addresses: &[u64; LANES],
+        mask: u32,
+        values: &[[T; LANES]; N],
+    ) -> std::result::Result<(), Problem> {
+        let width = (size_of::<T>() * N) as u64;
+        self.split(cache, addresses, mask, width, Region::writable, |view, lanes| {
+            // SAFETY: as in `store`.
+            let done = unsafe { access::store::<T, N, Racing>(view, addresses, lanes, values) };
+            debug_assert!(done, "lanes were checked");
+        })
+    }
+
+    /// An atomic of every lane that takes part, lanes in order. Values stand in the low bits of the operands; `second` is
+    /// the new value of a compare-and-swap, whose expected value is the operand. `old` gets what was there.
+    ///
+    /// # Errors
+    ///
+    /// As for a store.
+    #[allow(clippy::too_many_arguments)]
+    pub fn atomic<'g>(
+        &'g self,
+        cache: &mut Cache<'g>,
+        rule: &Rule,
+        addresses: &[u64; LANES],
+        mask: u32,
+        operands: &[u64; LANES],
+        second: &[u64; LANES],
+        old: &mut [u64; LANES],
+    ) -> std::result::Result<(), Problem> {
+        self.split(cache, addresses, mask, rule.bytes().into(), Region::writable, |view, lanes| {
+            // SAFETY: the region's bytes are valid, and accessed by atomics only while kernels run; the lanes fit.
+            unsafe { rule.run(view, addresses, lanes, operands, second, old) }
+        })
+    }
+
+    /// `atom.exch.b128`, and with `expected` `atom.cas.b128`, of every lane that takes part, lanes in order.
+    ///
+    /// # Errors
+    ///
+    /// As for a store.
+    pub fn atomic128<'g>(
+        &'g self,
+        cache: &mut Cache<'g>,
+        addresses: &[u64; LANES],
+        mask: u32,
+        expected: Option<&[u128; LANES]>,
+        new: &[u128; LANES],
+        old: &mut [u128; LANES],
+    ) -> std::result::Result<(), Problem> {
+        let _alone = self.wide.lock().unwrap_or_else(PoisonError::into_inner);
+        self.split(cache, addresses, mask, 16, Region::writable, |view, lanes| {
+            // SAFETY: as in `atomic`; the lock keeps other 128-bit atomics out.
+            unsafe { atomic::run128(view, addresses, lanes, expected, new, old) }
+        })
+    }
+
+    /// Checks every lane, then calls `run` with a view and the lanes that fit it: once where all are in one region, else
+    /// a lane at a time, in order.
+    fn split<'g>(
+        &'g self,
+        cache: &mut Cache<'g>,
+        addresses: &[u64; LANES],
+        mask: u32,
+        width: u64,
+        view: impl Fn(&Region) -> View,
+        mut run: impl FnMut(View, u32),
+    ) -> std::result::Result<(), Problem> {
+        if mask == 0 {
+            return Ok(());
+        }
+        if let Some(region) = cache.region.filter(|region| access::fits(view(region), addresses, mask, width)) {
+            run(view(region), mask);
+            return Ok(());
+        }
+        if let Some(region) = self.find(addresses[mask.trailing_zeros() as usize]) {
+            cache.region = Some(region);
+            if access::fits(view(region), addresses, mask, width) {
+                run(view(region), mask);
+                return Ok(());
+            }
+        }
+        let lanes = || (0..LANES).filter(|lane| mask >> lane & 1 != 0);
+        let nothing = View { base: 0, bytes: 0, host: std::ptr::null_mut() };
+        for lane in lanes() {
+            let region = self.find(addresses[lane]);
+            let seen = region.map_or(nothing, &view);
+            if let Some(mut problem) = access::blame(seen, addresses, 1 << lane, width) {
+                if problem.kind == ProblemKind::Unmapped && region.is_some_and(|region| seen.bytes < region.bytes()) {
+                    problem.kind = ProblemKind::ReadOnly;
+                }
+                return Err(problem);
+            }
+        }
+        for lane in lanes() {
+            if let Some(region) = self.find(addresses[lane]) {
+                run(view(region), 1 << lane);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `1 byte`, `12 bytes (3 elements)`.
+fn extent(bytes: u64, element: u32) -> String {
+    let plural = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    match element {
+        2.. if bytes >= u64::from(element) && bytes.is_multiple_of(element.into()) => {
+            format!("{} ({})", plural(bytes, "byte"), plural(bytes / u64::from(element), "element"))
+        }
+        _ => plural(bytes, "byte"),
+    }
+}
+
+impl fmt::Display for Place {
+    /// Fit to follow "the address is ".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Null { offset: 0 } => f.write_str("null"),
+            Self::Null { offset } if offset < 0 => write!(f, "null minus {}", extent(offset.unsigned_abs(), 0)),
+            Self::Null { offset } => write!(f, "null plus {}", extent(offset as u64, 0)),
+            Self::Inside { ref region, offset, bytes, element } => {
+                write!(f, "{} into {region}, of {}", extent(offset, element), extent(bytes, element))
+            }
+            Self::Freed { ref region, offset, bytes, element } => {
+                write!(f, "{} into {region}, of {}, which was freed", extent(offset, element), extent(bytes, element))
+            }
+            Self::Outside { ref region, offset, bytes, element } if offset < 0 => {
+                let distance = extent(offset.unsigned_abs(), element);
+                write!(f, "{distance} before the start of {region}, of {}", extent(bytes, element))
+            }
+            Self::Outside { ref region, offset, bytes, element } => match offset as u64 - bytes {
+                0 => write!(f, "at the end of {region}, of {}", extent(bytes, element)),
+                past => write!(f, "{} past the end of {region}, of {}", extent(past, element), extent(bytes, element)),
+            },
+            Self::Nowhere => f.write_str("in no region, nor near one"),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Local memory: the stacks of the threads of one block.
+
+use super::LANES;
+use super::access::{self, Alone, Element, Problem, View};
+use super::backing::Backing;
+
+/// Local memory of the threads of a block, the same number of bytes for each. Addresses are those of the local space,
+/// from 0 for every thread; nothing is taken from the host until it is touched.
+#[derive(Debug)]
+pub struct Local {
+    backing: Backing,
+    bytes: u64,
+    /// From one thread's memory to the next one's.
+    stride: u64,
+    threads: u32,
+}
+
+impl Local {
+    /// So many bytes for each of so many threads, rounded up to whole warps. `None` where the host has no room.
+    pub fn new(bytes: u32, threads: u32) -> Option<Self> {
+        let stride = u64::from(bytes).next_multiple_of(16);
+        let threads = threads.next_multiple_of(LANES as u32);
+        Some(Self { backing: Backing::zeroed(stride * u64::from(threads))?, bytes: bytes.into(), stride, threads })
+    }
+
+    /// Bytes of one thread.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The places of lanes in one view of the whole, and the lanes that do not fit their own thread's memory.
+    #[inline(always)]
+    fn places(&self, warp: u32, addresses: &[u64; LANES], mask: u32, width: u64) -> Option<[u64; LANES]> {
+        assert!((warp + 1) * LANES as u32 <= self.threads, "a warp of another block");
+        let view = View { base: 0, bytes: self.bytes, host: std::ptr::null_mut() };
+        if !access::fits(view, addresses, mask, width) {
+            return None;
+        }
+        let first = u64::from(warp) * LANES as u64 * self.stride;
+        Some(std::array::from_fn(|lane| addresses[lane].wrapping_add(first + lane as u64 * self.stride)))
+    }
+
+    #[inline(always)]
+    fn view(&self) -> View {
+        View { base: 0, bytes: self.stride * u64::from(self.threads), host: self.backing.start().as_ptr() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn problem(&self, addresses: &[u64; LANES], mask: u32, width: u64) -> Problem {
+        let view = View { base: 0, bytes: self.bytes, host: std::ptr::null_mut() };
+        access::blame(view, addresses, mask, width).expect("some lane does not fit")
+    }
+
+    /// Loads `N` elements of every lane of a warp that takes part; the other lanes of `out` stay.
+    ///
+    /// # Errors
+    ///
+    /// The first lane past the end, or not aligned to all its bytes. Nothing is loaded then.
+    #[inline(always)]
+    pub fn load<T: Element, const N: usize>(
+        &self,
+        warp: u32,
+        addresses: &[u64; LANES],
+        mask: u32,
+        out: &mut [[T; LANES]; N],
+    ) -> Result<(), Problem> {
+        let width = (size_of::<T>() * N) as u64;
+        match self.places(warp, addresses, mask, width) {
+            // SAFETY: the view is all of this memory, and `self` keeps writers out.
+            Some(places) if unsafe { access::load::<T, N, Alone>(self.view(), &places, mask, out) } => Ok(()),
+            _ => Err(self.problem(addresses, mask, width)),
+        }
+    }
+
+    /// Stores `N` elements of every lane of a warp that takes part.
+    ///
+    /// # Errors
+    ///
+    /// As for a load. Nothing is stored then.
+    #[inline(always)]
+    pub fn store<T: Element, const N: usize>(
+        &mut self,
+        warp: u32,
+        addresses: &[u64; LANES],
+        mask: u32,
+        values: &[[T; LANES]; N],
+    ) -> Result<(), Problem> {
+        let width = (size_of::<T>() * N) as u64;
+        match self.places(warp, addresses, mask, width) {
+            // SAFETY: the view is all of this memory, and `self` is borrowed alone.
+            Some(places) if unsafe { access::store::<T, N, Alone>(self.view(), &places, mask, values) } => Ok(()),
+            _ => Err(self.problem(addresses, mask, width)),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! One region of global memory: a tensor, a variable of a module, a heap.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::access::View;
+use super::backing::Backing;
+
+/// What a region is to a kernel. Sanitizers ask; the hardware knows only [`Role::Constant`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Memory of which nothing more is known.
+    #[default]
+    Scratch,
+    /// Read, never written: a write is a fault of the kernel.
+    Input,
+    /// Written; what nothing wrote is a fault, and so is what is read before.
+    Output,
+    /// Read and written.
+    InOut,
+    /// Constants and parameters: no instruction can write them.
+    Constant,
+}
+
+/// A range of device addresses and the host memory behind it.
+#[derive(Debug)]
+pub struct Region {
+    name: Box<str>,
+    base: u64,
+    extent: u64,
+    element: u32,
+    role: Role,
+    host: NonNull<u8>,
+    /// Bytes that can be read: the extent, or 0 once released.
+    readable: AtomicU64,
+    /// Bytes that can be written: the extent, or 0 for constants and once released.
+    writable: AtomicU64,
+    /// What it owns; nothing where the memory is the caller's.
+    _backing: Option<Backing>,
+}
+
+// SAFETY: the host memory is owned, or lent for as long as the region lives by the contract of `Global::borrow`; kernels
+// access it with atomics only, and the host only while no kernel runs.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+impl Region {
+    pub(super) fn new(name: &str, base: u64, extent: u64, host: NonNull<u8>, backing: Option<Backing>) -> Self {
+        Self {
+            name: name.into(),
+            base,
+            extent,
+            element: 0,
+            role: Role::Scratch,
+            host,
+            readable: AtomicU64::new(extent),
+            writable: AtomicU64::new(extent),
+            _backing: backing,
+        }
+    }
+
+    pub(super) fn declare(&mut self, role: Role, element: u32) {
+        self.role = role;
+        self.element = element;
+        let writable = if role == Role::Constant { 0 } else { *self.readable.get_mut() };
+        *self.writable.get_mut() = writable;
+    }
+
+    /// The end of every access, without the end of the memory: other threads may be in the middle of one.
+    pub(super) fn release(&self) {
+        self.readable.store(0, Relaxed);
+        self.writable.store(0, Relaxed);
+    }
+
+    /// Its name: the tensor's, where it holds one.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its first address.
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Its bytes; those that it had, once it is freed.
+    pub fn bytes(&self) -> u64 {
+        self.extent
+    }
+
+    /// Bytes of an element; 0 where they are not known.
+    pub fn element(&self) -> u32 {
+        self.element
+    }
+
+    /// What it is to the kernel.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Whether a kernel freed it.
+    pub fn is_released(&self) -> bool {
+        self.readable.load(Relaxed) < self.extent
+    }
+
+    /// Whether an address lies in it, freed or not.
+    pub fn contains(&self, address: u64) -> bool {
+        address.wrapping_sub(self.base) < self.extent
+    }
+
+    /// What loads see of it.
+    #[inline(always)]
+    pub(super) fn readable(&self) -> View {
+        View { base: self.base, bytes: self.readable.load(Relaxed), host: self.host.as_ptr() }
+    }
+
+    /// What stores and atomics see of it.
+    #[inline(always)]
+    pub(super) fn writable(&self) -> View {
+        View { base: self.base, bytes: self.writable.load(Relaxed), host: self.host.as_ptr() }
+    }
+}
