@@ -4,15 +4,13 @@
 //! flow known), and a program is weighed or executed. The crate knows nothing of operators, cases or `gpuemu.toml`.
 
 pub mod arch;
-mod error;
-pub mod flow;
-pub mod lint;
-pub mod metrics;
 pub mod emulate;
 pub mod error;
 pub mod fault;
 pub mod flow;
+pub mod lint;
 pub mod memory;
+pub mod metrics;
 pub mod numerics;
 pub mod occupancy;
 pub mod parse;

@@ -78,9 +78,7 @@ where
                     _ => addresses.map(|address| address.wrapping_sub(SHARED_WINDOW)),
                 };
                 let memory = &mut context.block.shared;
-                memory
-                    .atomic(&rule, &inside, shared, &operands, &second, &mut old)
-                    .map_err(refused(Space::Shared))?;
+                memory.atomic(&rule, &inside, shared, &operands, &second, &mut old).map_err(refused(Space::Shared))?;
             }
             if local != 0 {
                 return Err(super::memory::no_local(&addresses, local, 4, true));
