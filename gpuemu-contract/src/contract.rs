@@ -1,5 +1,6 @@
 //! The whole file: project, validation defaults, operators, kernels, policies.
 
+use crate::names::KERNEL;
 use crate::{DType, Expression, Invariants, Op, Strategy, TestName, Tolerance};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -39,15 +40,51 @@ impl Contract {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
 
-    /// The test of that name, if it is one of [`Contract::tests`]; the others are not listed.
+    /// The op as a kernel computes it: its tensors, cases and reference, with the dtypes, tolerances and invariants of the
+    /// kernel. No launch passes strides, so a tensor that names no layouts takes rows alone. `None` for a kernel that
+    /// names no op.
+    pub fn op_of(&self, kernel: &Kernel) -> Option<Op> {
+        let mut op = self.op(kernel.op.as_deref()?)?.clone();
+        op.kernel = Some(kernel.name.clone());
+        op.dtypes = kernel.dtypes.clone();
+        op.tolerances = kernel.tolerances.clone();
+        op.invariants = kernel.invariants.clone();
+        for input in &mut op.schema.inputs {
+            input.layouts.get_or_insert_with(|| vec!["row".to_owned()]);
+        }
+        Some(op)
+    }
+
+    /// The test of that name, if it is one of [`Contract::tests`] or of [`Contract::kernel_tests`]; the others are not
+    /// listed.
     pub fn test(&self, name: &str) -> Option<TestName> {
         let test = TestName::parse(name)?;
+        if let Some(kernel) = test.kernel() {
+            let kernel = self.kernel(kernel)?;
+            let op = self.op(kernel.op.as_deref()?)?;
+            let known = kernel.dtypes.contains(&test.dtype) && op.strategies.contains(&test.strategy);
+            return known.then_some(test);
+        }
         let op = self.op(&test.op)?;
         let known = op.dtypes.contains(&test.dtype) && op.strategies.contains(&test.strategy);
         known.then_some(test)
     }
 
-    /// Every test of the file, sorted by name.
+    /// Every test of a kernel with an op, in the order of the file.
+    pub fn kernel_tests(&self) -> Vec<TestName> {
+        let mut tests = Vec::new();
+        for kernel in &self.kernels {
+            let Some(op) = kernel.op.as_deref().and_then(|op| self.op(op)) else { continue };
+            for &dtype in &kernel.dtypes {
+                for &strategy in &op.strategies {
+                    tests.push(TestName { op: format!("{KERNEL}::{}", kernel.name), dtype, strategy });
+                }
+            }
+        }
+        tests
+    }
+
+    /// Every test of an op, sorted by name.
     pub fn tests(&self) -> Vec<TestName> {
         let mut tests = Vec::new();
         for op in &self.ops {

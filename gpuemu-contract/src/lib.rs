@@ -31,7 +31,7 @@ pub use contract::{Argument, ArtifactChecks, Ci, Contract, Kernel, Launch, LintP
 pub use dtype::{Compute, DType};
 pub use error::{ContractError, ContractErrors, Place, nearest};
 pub use expression::{Bindings, Condition, Expression, ExpressionError};
-pub use names::{Strategy, TestName};
+pub use names::{KERNEL, Strategy, TestName};
 pub use operator::{
     Dimension, Domain, EdgePolicy, EmptyPolicy, ExecutionMode, Invariants, NanPolicy, Op, OutputShape, Param,
     ParamValue, Reference, Relations, Schema, Shape, TensorDType, TensorDecl, Tolerance,

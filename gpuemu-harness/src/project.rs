@@ -21,7 +21,7 @@ use std::sync::{Mutex, OnceLock};
 
 /// What a name of the list stands for.
 enum Entry {
-    /// `softmax::float32::boundary`
+    /// `softmax::float32::boundary`, `kernel::row_softmax::float32::boundary`
     Test(TestName),
     /// `softmax::regressions`: all of an op, for the door whose tests are fixed when it is compiled.
     Regressions(String),
@@ -107,9 +107,10 @@ impl ProjectSuite {
 
     fn listed(&self, name: String, entry: &Entry) -> TestEntry {
         let cannot_run = match entry {
-            Entry::Test(test) => {
-                self.session.left_out(test.dtype).or_else(|| self.session.computed_by_kernel(&test.op))
-            }
+            Entry::Test(test) => self.session.left_out(test.dtype).or_else(|| match test.kernel() {
+                None => self.session.computed_by_kernel(&test.op),
+                Some(_) => self.session.not_executed(test),
+            }),
             Entry::Accuracy(op, dtype) => self.session.left_out(*dtype).or_else(|| self.session.computed_by_kernel(op)),
             Entry::Regressions(_) | Entry::Regression(_) | Entry::Artifact(..) => None,
         };
@@ -154,7 +155,7 @@ impl ProjectSuite {
                     regression: false,
                 });
             }
-            if kernel.op.is_none() && kernel.reference.is_none() {
+            if kernel.op.is_some() || kernel.reference.is_none() {
                 continue;
             }
             for dtype in &kernel.dtypes {
@@ -162,12 +163,15 @@ impl ProjectSuite {
                     if strategy.selects().is_none() {
                         entries.push(TestEntry {
                             name: format!("kernel::{}::{dtype}::{strategy}", kernel.name),
-                            cannot_run: Some("this version of gpuemu does not execute compiled kernels yet".to_owned()),
+                            cannot_run: Some("it names no `op`, so its tensors are not known".to_owned()),
                             regression: false,
                         });
                     }
                 }
             }
+        }
+        for test in contract.kernel_tests() {
+            entries.push(self.listed(test.to_string(), &Entry::Test(test)));
         }
         entries
     }

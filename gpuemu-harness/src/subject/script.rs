@@ -37,7 +37,7 @@ impl Subject for ScriptSubject {
         let mut answers = self
             .script
             .ask(&inputs, call.params, &names)
-            .map_err(|failure| SubjectError { kind: failure.kind, message: failure.message })?;
+            .map_err(|failure| SubjectError { kind: failure.kind, message: failure.message, fault: false })?;
         let outputs = answers.split_off(answers.len() - call.outputs.len());
         let written = call.inputs.iter_mut().filter(|(name, _)| self.inout.contains(name));
         for ((name, tensor), answer) in written.zip(answers) {
@@ -50,7 +50,7 @@ impl Subject for ScriptSubject {
                     tensor.dtype(),
                     tensor.shape()
                 );
-                return Err(SubjectError { kind: "garbage", message });
+                return Err(SubjectError { kind: "garbage", message, fault: false });
             }
             tensor.copy_elements_from(&answer);
         }
