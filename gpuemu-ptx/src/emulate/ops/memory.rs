@@ -157,11 +157,11 @@ impl Memory for Generic {
             InGlobal::load(context, warp, cache, addresses, global, out)?;
         }
         if shared != 0 {
-            let inside = addresses.map(|address| address.wrapping_sub(SHARED_WINDOW));
+            let inside = moved(addresses, SHARED_WINDOW.wrapping_neg());
             InShared::load(context, warp, cache, &inside, shared, out)?;
         }
         if local != 0 {
-            let inside = addresses.map(|address| address.wrapping_sub(LOCAL_WINDOW));
+            let inside = moved(addresses, LOCAL_WINDOW.wrapping_neg());
             InLocal::load(context, warp, cache, &inside, local, out)?;
         }
         Ok(())
@@ -180,11 +180,11 @@ impl Memory for Generic {
             InGlobal::store(context, warp, cache, addresses, global, values)?;
         }
         if shared != 0 {
-            let inside = addresses.map(|address| address.wrapping_sub(SHARED_WINDOW));
+            let inside = moved(addresses, SHARED_WINDOW.wrapping_neg());
             InShared::store(context, warp, cache, &inside, shared, values)?;
         }
         if local != 0 {
-            let inside = addresses.map(|address| address.wrapping_sub(LOCAL_WINDOW));
+            let inside = moved(addresses, LOCAL_WINDOW.wrapping_neg());
             InLocal::store(context, warp, cache, &inside, local, values)?;
         }
         Ok(())
@@ -202,7 +202,7 @@ impl Memory for InParameters {
         out: &mut [[T; LANES]; N],
     ) -> Result<(), Trouble> {
         let base = context.launch.parameter_base;
-        let inside = addresses.map(|address| address.wrapping_add(base));
+        let inside = moved(addresses, base);
         let global = context.global;
         let problem = refused(Space::Parameter, false);
         global.load(&mut context.caches[cache as usize], &inside, mask, out).map_err(problem)
@@ -223,15 +223,20 @@ impl Memory for InParameters {
     }
 }
 
+/// All addresses, so many bytes further.
+#[inline(always)]
+pub fn moved(addresses: &[u64; LANES], by: u64) -> [u64; LANES] {
+    let mut moved = [0; LANES];
+    for lane in 0..LANES {
+        moved[lane] = addresses[lane].wrapping_add(by);
+    }
+    moved
+}
+
 /// The addresses of an instruction: register `a` plus `imm`.
 #[inline(always)]
 pub fn addresses(warp: &Warp, op: &Op) -> [u64; LANES] {
-    let base = warp.registers.stored::<u64>(op.a);
-    let mut addresses = [0; LANES];
-    for lane in 0..LANES {
-        addresses[lane] = base[lane].wrapping_add(op.imm);
-    }
-    addresses
+    moved(warp.registers.stored::<u64>(op.a), op.imm)
 }
 
 /// How a register keeps an element that was loaded.
