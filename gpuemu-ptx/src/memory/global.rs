@@ -259,7 +259,7 @@ impl Global {
     }
 
     /// Nobody has accessed anything: what came before a launch is ordered before it.
-    pub fn begin_launch(&mut self) {
+    pub(super) fn begin_launch(&mut self) {
         let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
         table.regions.iter_mut().for_each(|region| region.forget_accesses());
     }

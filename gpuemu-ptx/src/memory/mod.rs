@@ -17,6 +17,8 @@ pub mod local;
 pub mod region;
 pub mod shadow;
 pub mod shared;
+#[cfg(test)]
+mod tests;
 
 pub use access::{Action, Element, Problem, ProblemKind};
 pub use atomic::{Number, Rule, Update};

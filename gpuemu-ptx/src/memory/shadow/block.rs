@@ -1,7 +1,6 @@
 //! The shadow of one block that runs: accesses are checked and recorded, and events order them.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rustc_hash::FxHashMap;
@@ -105,7 +104,8 @@ impl Contexts {
 /// Shared memory's shadow.
 #[derive(Debug)]
 pub(super) struct SharedShadow {
-    cells: Arc<Cells>,
+    /// Taken out while an access goes through them.
+    cells: Option<Box<Cells>>,
     pub(super) written: Bits,
     records: Vec<Record>,
     /// Number of the first of `records`. Numbers go on from block to block, so that cells need no clearing: what is
@@ -218,7 +218,7 @@ impl<'g> Block<'g> {
     /// For blocks of a launch with so much shared memory; [`Block::start`] says which. `None` where the host has no room.
     pub fn new(global: &'g Global, grid: &'g Grid, shared_bytes: u32) -> Option<Self> {
         let shared = SharedShadow {
-            cells: Arc::new(Cells::new(shared_bytes.into())?),
+            cells: Some(Box::new(Cells::new(shared_bytes.into())?)),
             written: Bits::new(shared_bytes.into())?,
             records: Vec::new(),
             first: 1,
@@ -254,7 +254,7 @@ impl<'g> Block<'g> {
         shared.first = shared.next();
         shared.records.clear();
         if shared.first > RECORDS / 2 {
-            Arc::get_mut(&mut shared.cells).expect("no access is going on").clear();
+            shared.cells.iter_mut().for_each(|cells| cells.clear());
             shared.first = 1;
         }
         shared.settled = shared.first << 7;
@@ -485,14 +485,16 @@ impl<'g> Block<'g> {
         width: u32,
         same_value: impl FnMut(usize, u64, u64, Option<usize>) -> bool,
     ) -> Option<Finding> {
-        let cells = self.shared.cells.clone();
-        self.access(true, &cells, actor, places, mask, width, same_value).map(Finding::Race)
+        let cells = self.shared.cells.take()?;
+        let race = self.access(true, &cells, actor, places, mask, width, same_value);
+        self.shared.cells = Some(cells);
+        race.map(Finding::Race)
     }
 
     /// A copy that no warp performs touches a range of shared memory.
     pub(super) fn touch_range(&mut self, record: u32, from: u64, bytes: u64) -> Option<Finding> {
         let actor = Actor { block: self.index, warp: 0, flags: WRITE | COPY, record };
-        let cells = self.shared.cells.clone();
+        let cells = self.shared.cells.take()?;
         let mut found = None;
         cells.visit(from, bytes, |cell, first, _| {
             let Some(stamp) = self.touch(true, cell, &actor, 0) else { return };
@@ -502,6 +504,7 @@ impl<'g> Block<'g> {
                 found = Some(Finding::Race(Race { lane: 0, address, action: Action::AsyncWrite, earlier }));
             }
         });
+        self.shared.cells = Some(cells);
         found
     }
 

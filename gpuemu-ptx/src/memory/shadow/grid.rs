@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::clocks::{ACTORS, Cover, joined};
 use super::log::Log;
+use crate::memory::global::Global;
 
 /// Addresses that are followed. Beyond, blocks count as ordered: no race between blocks is told.
 const FOLLOWED: usize = 1 << 16;
@@ -48,8 +49,9 @@ struct Release {
 pub(super) type Acquired = FxHashMap<u64, u32>;
 
 impl Grid {
-    /// Nothing has happened. `None` where the host has no room.
-    pub fn new() -> Option<Self> {
+    /// For a launch: nothing has happened, and what came before is over. `None` where the host has no room.
+    pub fn new(global: &mut Global) -> Option<Self> {
+        global.begin_launch();
         Some(Self { log: Log::new()?, released: AtomicBool::new(false), variables: Mutex::default() })
     }
 

@@ -23,6 +23,8 @@ pub mod clocks;
 pub mod grid;
 pub mod instructions;
 pub mod log;
+#[cfg(test)]
+mod tests;
 
 pub use block::{Block, Finding, Race, Seen};
 pub use grid::Grid;
