@@ -4,4 +4,14 @@
 //! flow known), and a program is weighed or executed. The crate knows nothing of operators, cases or `gpuemu.toml`.
 
 pub mod numerics;
+pub mod arch;
+mod error;
+pub mod flow;
+pub mod lint;
+pub mod metrics;
+pub mod occupancy;
 pub mod parse;
+pub mod program;
+pub mod vendor;
+
+pub use error::{Error, SyntaxError};

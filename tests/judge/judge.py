@@ -279,7 +279,7 @@ def floats(seed, dtype, shape, kind, exponent, domain):
     return out
 
 
-FINITE = "normal zeros offset spread constant one_hot ramp equal_maxima alternating positive".split()
+FINITE = "normal signed_zeros offset spread constant one_hot ramp equal_maxima alternating positive".split()
 
 
 def structure_of(kind, r, R, turn):
@@ -304,6 +304,8 @@ def element(structure, working, r, c, n, R, w):
     normal = working.normal
     if structure in ("zeros", "ones"):
         return 0.0 if structure == "zeros" else 1.0
+    if structure == "signed_zeros":
+        return -0.0 if w >> 63 else 0.0
     if structure == "constant":
         return normal(R)
     if structure == "one_hot":

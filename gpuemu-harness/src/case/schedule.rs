@@ -151,6 +151,41 @@ impl Factors {
         }
     }
 
+    /// Combinations in which dimensions that can be equal are: a kernel that tells its axes apart by their sizes is wrong
+    /// nowhere else. For every pair with a common size above 1 that `covering` never makes equal, one combination; the
+    /// other dimensions have that size too where they can.
+    fn equal_sizes(&self, covering: &[Choice], random: &mut SplitMix64, fit: &dyn Fn(&[usize]) -> Fit) -> Vec<Choice> {
+        let first = usize::from(self.any_rank.is_some());
+        let lengths = self.lengths();
+        let equal = |choice: &Choice, a: usize, b: usize| {
+            let size = self.dims[a].1[choice[first + a]];
+            size > 1 && size == self.dims[b].1[choice[first + b]]
+        };
+        let mut added: Vec<Choice> = Vec::new();
+        for b in 1..self.dims.len() {
+            for a in 0..b {
+                if covering.iter().chain(&added).any(|choice| equal(choice, a, b)) {
+                    continue;
+                }
+                let common = self.dims[a].1.iter().filter(|&&size| size > 1 && self.dims[b].1.contains(&size));
+                let found = common.take(TRIES).find_map(|size| {
+                    let place = |dim: usize| self.dims[dim].1.iter().position(|other| other == size);
+                    // All equal, then only the two, beside a few choices of everything else.
+                    [true, false].into_iter().cycle().take(8).find_map(|all| {
+                        let mut choice: Choice =
+                            lengths.iter().map(|&length| random.below(length as u64) as usize).collect();
+                        for dim in (0..self.dims.len()).filter(|&dim| all || dim == a || dim == b) {
+                            choice[first + dim] = place(dim).unwrap_or(choice[first + dim]);
+                        }
+                        (fit(&choice) == Fit::Fits).then_some(choice)
+                    })
+                });
+                added.extend(found);
+            }
+        }
+        added
+    }
+
     fn fit(&self, op: &Op, choice: &[usize], admit: &Admit<'_>) -> Fit {
         let sizes = self.sizes(choice);
         let bindings = bindings(&sizes.dims, &sizes.params);
@@ -210,6 +245,7 @@ impl Schedule {
                 None => open[factor][value] = false,
             }
         }
+        covering.extend(schedule.factors.equal_sizes(&covering, &mut random, &fit));
         if covering.is_empty() && lengths.is_empty() && fit(&[]) != Fit::Forbidden {
             covering.push(Vec::new());
         }

@@ -352,6 +352,18 @@ mod tests {
     }
 
     #[test]
+    fn dimensions_that_can_be_equal_are_in_some_case() {
+        let pairs = op("[ops.schema]\ndims = { M = [2, 5, 40], N = [1, 5, 9], K = [3, 9, 40], L = [1, 6] }\n\
+            inputs = { x = [\"M\", \"N\", \"K\", \"L\"] }\noutputs = { out = [\"M\"] }");
+        for strategy in [Strategy::Default, Strategy::Boundary, Strategy::Adversarial, Strategy::Layout] {
+            let found = specs(&pairs, strategy, 12);
+            let together =
+                |a: &str, b: &str| found.iter().any(|spec| spec.dim(a) == spec.dim(b) && spec.dim(a) > Some(1));
+            assert!(together("M", "N") && together("N", "K") && together("M", "K"), "{strategy:?}");
+        }
+    }
+
+    #[test]
     fn every_strategy_of_every_dtype_gives_buildable_and_repeatable_cases() {
         let matmul = op("params = { causal = [true, false] }\n[ops.schema]\n\
             dims = { M = { candidates = [40], tile = 16, min = 0 }, K = [1, 7, 64], V = [5, 9] }\nwhere = [\"M != 16 or K == 7\"]\n\

@@ -51,6 +51,14 @@ pub trait Mirror: Send + Sync {
         Vec::new()
     }
 
+    /// How many leading axes of an answer are separable: each slice along them is what the mirror answers to that slice of
+    /// the first input alone (same shape as the answer), whatever the number of slices; other inputs are read whole.
+    /// A question about a few slices then stands for one about all. 0: the answer is only known as a whole.
+    fn separable_axes(&self, question: &Question<'_>, output: usize) -> usize {
+        let _ = (question, output);
+        0
+    }
+
     /// What a person should know about the answers so far, for the report.
     fn notes(&self) -> Vec<String> {
         Vec::new()

@@ -89,6 +89,21 @@ pub trait Real:
     fn append_f64s(values: &[Self], to: &mut Vec<f64>) {
         to.extend(values.iter().map(|value| value.to_f64()));
     }
+    /// Appends what `map` makes of a row, read and written in this precision; `scratch` holds the row before and after
+    /// (float64: neither is copied).
+    fn map_row(
+        row: &[f64],
+        to: &mut Vec<f64>,
+        scratch: &mut [Vec<Self>; 2],
+        map: &mut impl FnMut(&[Self], &mut Vec<Self>),
+    ) {
+        let [rounded, mapped] = scratch;
+        rounded.clear();
+        rounded.extend(row.iter().map(|&value| Self::from_f64(value)));
+        mapped.clear();
+        map(rounded, mapped);
+        Self::append_f64s(mapped, to);
+    }
     /// [`Real::exp`] of each, in place.
     fn exp_each(values: &mut [Self]) {
         for value in values {
@@ -102,21 +117,34 @@ pub trait Real:
     }
     /// The largest value; NaN when there is one, -inf when there is no value.
     fn max(values: &[Self]) -> Self {
-        let larger = |a: Self, b: Self| if b > a { b } else { a };
-        let (mut max, mut nan) = ([-Self::INFINITY; 8], [false; 8]);
-        let eights = values.chunks_exact(8);
-        for (place, &value) in eights.remainder().iter().enumerate() {
-            max[place] = larger(max[place], value);
-            nan[place] = value.is_nan();
-        }
-        for eight in eights {
-            for place in 0..8 {
-                max[place] = larger(max[place], eight[place]);
-                nan[place] |= eight[place].is_nan();
-            }
-        }
-        if nan.contains(&true) { Self::NAN } else { max.into_iter().fold(-Self::INFINITY, larger) }
+        let max = values.iter().fold(-Self::INFINITY, |max, &value| if value > max { value } else { max });
+        if values.iter().any(|value| value.is_nan()) { Self::NAN } else { max }
     }
+}
+
+/// [`Real::max`] of a primitive type: several maxima side by side, NaN marked in masks of the type's own width, so that
+/// the loop becomes vector code.
+macro_rules! vector_max {
+    ($T:ty, $Mask:ty) => {
+        fn max(values: &[Self]) -> Self {
+            const LANES: usize = 16;
+            let larger = |a: $T, b: $T| if b > a { b } else { a };
+            let (mut max, mut nan) = ([<$T>::NEG_INFINITY; LANES], [0 as $Mask; LANES]);
+            let chunks = values.chunks_exact(LANES);
+            for (place, &value) in chunks.remainder().iter().enumerate() {
+                max[place] = larger(max[place], value);
+                nan[place] |= <$Mask>::from(value.is_nan());
+            }
+            for chunk in chunks {
+                for place in 0..LANES {
+                    max[place] = larger(max[place], chunk[place]);
+                    nan[place] |= if chunk[place].is_nan() { <$Mask>::MAX } else { 0 };
+                }
+            }
+            let any_nan = nan.into_iter().any(|mask| mask != 0);
+            if any_nan { <$T>::NAN } else { max.into_iter().fold(<$T>::NEG_INFINITY, larger) }
+        }
+    };
 }
 
 impl Real for f64 {
@@ -180,12 +208,16 @@ impl Real for f64 {
     fn append_f64s(values: &[Self], to: &mut Vec<f64>) {
         to.extend_from_slice(values);
     }
+    fn map_row(row: &[f64], to: &mut Vec<f64>, _: &mut [Vec<Self>; 2], map: &mut impl FnMut(&[Self], &mut Vec<Self>)) {
+        map(row, to);
+    }
     fn exp_each(values: &mut [Self]) {
         vector_math::exp_f64(values);
     }
     fn sum(values: &[Self]) -> Self {
         pairwise_sum(values)
     }
+    vector_max!(f64, u64);
 }
 
 /// Sums halves apart down to blocks of 128, those in eight partial sums.
@@ -254,6 +286,7 @@ impl Real for f32 {
     fn exp_each(values: &mut [Self]) {
         vector_math::exp_f32(values);
     }
+    vector_max!(f32, u32);
 }
 
 macro_rules! delegate {

@@ -7,13 +7,14 @@ use crate::case::{Case, Generate};
 use crate::error::{Error, Result};
 use crate::mirror::{Mirror, Question};
 use crate::tensor::{Array, Tensor, Values};
-use crate::validate::compare::{self, Bound, Comparison, Rules};
+use crate::validate::compare::{self, Bound, Closer, Comparison, Rules};
 use crate::validate::diagnosis::Axis;
 use crate::validate::grid::Grid;
 use crate::validate::health::{Health, Observation};
 use crate::validate::tolerance::{self, Bounds, Envelope, Evidence, Sample};
 use gpuemu_contract::{Compute, DType, Expression, Op, OutputShape, Shape, TensorDecl, Tolerance};
 use std::cell::OnceCell;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// How many evaluations with random signs estimate an element's natural error; the last gives neighbours opposite ones.
@@ -125,8 +126,8 @@ impl<'s> Oracle<'s> {
             case.inputs.iter().map(|(name, tensor)| (name.clone(), tensor.to_array())).collect();
         let expected = self.ask(case, &inputs, Compute::Float64)?;
         let full = expected.iter().map(|_| OnceCell::new()).collect();
-        let (working, perturbed) = (OnceCell::new(), OnceCell::new());
-        Ok(Answer { oracle: self, case, inputs, expected, working, perturbed, full })
+        let (largest_input, working, perturbed) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Ok(Answer { oracle: self, case, inputs, expected, largest_input, working, perturbed, full })
     }
 
     /// Whether a right kernel would stay finite on a case, and near enough to the answer to be told from a wrong one.
@@ -186,8 +187,7 @@ impl Sampler for Oracle<'_> {
         let answer = self.answer(case)?;
         for place in 0..answer.expected.len() {
             if answer.expected[place].floats().is_some() {
-                answer
-                    .with_evidence(place, Look::Perturbed, |evidence| samples.extend(tolerance::samples(evidence)))?;
+                answer.with_evidence(place, |evidence| samples.extend(tolerance::samples(evidence)))?;
             }
         }
         Ok(())
@@ -220,19 +220,11 @@ pub struct Answer<'c> {
     pub inputs: Vec<(String, Array)>,
     /// The float64 answers, in the order of the schema's results.
     pub expected: Vec<Array>,
+    largest_input: OnceCell<f64>,
     working: OnceCell<Result<Option<Vec<Array>>>>,
     /// Of each output, its answers to perturbed inputs.
     perturbed: OnceCell<Result<Vec<Vec<Array>>>>,
     full: Vec<OnceCell<Result<Bounds>>>,
-}
-
-/// How closely a bound looks; each look allows at least what the one before it does.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Look {
-    /// With the working-precision mirror's error on this case.
-    Working,
-    /// With the answers to perturbed inputs too.
-    Perturbed,
 }
 
 impl Answer<'_> {
@@ -246,22 +238,30 @@ impl Answer<'_> {
         let envelope = self.oracle.envelope()?;
         let unit = self.oracle.compute().unit_roundoff();
         let cheap = tolerance::cheap(&envelope, unit, got.dtype(), 0.0);
-        let comparison = compare::compare(got, expected, cheap, &rules);
+        let mut close = self.close_look(place, &envelope);
+        let comparison = compare::compare_closely(got, expected, cheap, &rules, &mut |elements| close.bounds(elements));
+        if let Some(error) = close.error {
+            return Err(error);
+        }
         if comparison.agrees() {
             return Ok(comparison);
-        }
-        if self.working()?.is_some() {
-            let bounds = self.with_evidence(place, Look::Working, |evidence| tolerance::bounds(&envelope, evidence))?;
-            let rules = Rules { either_right: bounds.either_right.as_deref(), ..rules };
-            let comparison = compare::compare(got, expected, Bound::PerElement(&bounds.allowed), &rules);
-            if comparison.agrees() {
-                return Ok(comparison);
-            }
         }
         self.with_bounds(place, |bounds| {
             let rules = Rules { either_right: bounds.either_right.as_deref(), ..rules };
             compare::compare(got, expected, Bound::PerElement(&bounds.allowed), &rules)
         })
+    }
+
+    fn close_look(&self, place: usize, envelope: &Envelope) -> CloseLook<'_> {
+        let expected = &self.expected[place];
+        let (axes, pooled) = self.question(&self.oracle.results(), |question| {
+            let mirror = &self.oracle.mirror;
+            (mirror.separable_axes(question, place), mirror.pooled_axes(question, place))
+        });
+        let first_is_float = self.inputs.first().is_some_and(|(_, array)| array.floats().is_some());
+        let axes = if first_is_float && expected.floats().is_some() { axes } else { 0 };
+        let slice = expected.shape[axes..].iter().product::<usize>().max(1);
+        CloseLook { answer: self, place, envelope: *envelope, axes, slice, pooled, last: None, error: None }
     }
 
     /// What is demanded of values of an output that are not finite. An integer dtype has no answer to a NaN of an
@@ -319,38 +319,51 @@ impl Answer<'_> {
     pub fn with_bounds<T>(&self, place: usize, then: impl FnOnce(&Bounds) -> T) -> Result<T> {
         let bounds = self.full[place].get_or_init(|| {
             let envelope = self.oracle.envelope()?;
-            self.with_evidence(place, Look::Perturbed, |evidence| tolerance::bounds(&envelope, evidence))
+            self.with_evidence(place, |evidence| tolerance::bounds(&envelope, evidence))
         });
         bounds.as_ref().map(then).map_err(Clone::clone)
     }
 
-    fn with_evidence<T>(&self, place: usize, look: Look, then: impl FnOnce(&Evidence<'_>) -> T) -> Result<T> {
+    /// Everything that is known about an output.
+    fn with_evidence<T>(&self, place: usize, then: impl FnOnce(&Evidence<'_>) -> T) -> Result<T> {
+        let working = self.working()?.map(|answers| &answers[place]);
+        let pooled = self.question(&self.oracle.results(), |question| self.oracle.mirror.pooled_axes(question, place));
+        Ok(then(&self.evidence(place, &self.expected[place], &self.perturbed()?[place], working, &pooled)))
+    }
+
+    /// What is known about an output, or about slices of it.
+    fn evidence<'e>(
+        &self,
+        place: usize,
+        expected: &'e Array,
+        perturbed: &'e [Array],
+        working: Option<&'e Array>,
+        pooled_axes: &'e [usize],
+    ) -> Evidence<'e> {
         let oracle = self.oracle;
-        let outputs = oracle.results();
-        let question = Question {
-            inputs: &self.inputs,
-            params: &self.case.params,
-            outputs: &outputs,
-            precision: Compute::Float64,
-            edges: oracle.op.edges,
-        };
-        let pooled = oracle.mirror.pooled_axes(&question, place);
-        let perturbed = match look {
-            Look::Working => &[],
-            Look::Perturbed => self.perturbed()?[place].as_slice(),
-        };
         let roundoff = oracle.working().unit_roundoff();
-        Ok(then(&Evidence {
-            expected: &self.expected[place],
+        Evidence {
+            expected,
             perturbed,
             perturbation: roundoff,
-            working: self.working()?.map(|answers| (&answers[place], roundoff)),
+            working: working.map(|answer| (answer, roundoff)),
             unit_roundoff: oracle.compute().unit_roundoff(),
             largest_input: self.largest_input(),
-            pooled_axes: &pooled,
-            dtype: outputs[place].1,
+            pooled_axes,
+            dtype: oracle.results()[place].1,
             extra: 0.0,
-        }))
+        }
+    }
+
+    /// What the mirror is asked for the expected values.
+    fn question<T>(&self, outputs: &[(String, DType)], then: impl FnOnce(&Question<'_>) -> T) -> T {
+        then(&Question {
+            inputs: &self.inputs,
+            params: &self.case.params,
+            outputs,
+            precision: Compute::Float64,
+            edges: self.oracle.op.edges,
+        })
     }
 
     /// The answers in working precision; `None` where the mirror has none.
@@ -389,8 +402,88 @@ impl Answer<'_> {
 
     /// The largest finite magnitude among the float inputs.
     fn largest_input(&self) -> f64 {
-        let values = self.inputs.iter().filter_map(|(_, array)| array.floats()).flatten();
-        values.filter(|value| value.is_finite()).fold(0.0, |largest: f64, value| largest.max(value.abs()))
+        *self.largest_input.get_or_init(|| {
+            let magnitude = |value: &f64| if value.abs() < f64::INFINITY { value.abs() } else { 0.0 };
+            let larger = |a: f64, b: f64| if b > a { b } else { a };
+            // Eight maxima side by side, so that none waits for the last.
+            let mut largest = [0.0; 8];
+            for chunk in self.inputs.iter().filter_map(|(_, array)| array.floats()).flat_map(|values| values.chunks(8))
+            {
+                largest
+                    .iter_mut()
+                    .zip(chunk)
+                    .for_each(|(largest, value)| *largest = larger(*largest, magnitude(value)));
+            }
+            largest.into_iter().fold(0.0, larger)
+        })
+    }
+}
+
+/// Bounds with the working-precision mirror's error, for those slices of an output that a cheap bound does not clear:
+/// where the op lets slices be asked alone, a few wrong rows cost a few rows.
+struct CloseLook<'c> {
+    answer: &'c Answer<'c>,
+    place: usize,
+    envelope: Envelope,
+    /// How many leading axes are separable.
+    axes: usize,
+    /// Elements of a slice along them.
+    slice: usize,
+    pooled: Vec<usize>,
+    /// The bounds looked up last, and the elements they are for.
+    last: Option<(Range<usize>, Bounds)>,
+    /// Why there is no bound.
+    error: Option<Error>,
+}
+
+impl CloseLook<'_> {
+    /// The bounds of a run of elements, in row-major order; `None` where the mirror has no working precision.
+    fn bounds(&mut self, elements: Range<usize>) -> Option<Closer> {
+        if self.error.is_some() || !self.answer.oracle.mirror.has_working_precision() {
+            return None;
+        }
+        let known =
+            self.last.as_ref().is_some_and(|(known, _)| known.start <= elements.start && elements.end <= known.end);
+        if !known {
+            let slices = elements.start / self.slice..elements.end.div_ceil(self.slice);
+            match self.look(slices.clone()) {
+                Ok(bounds) => self.last = Some((slices.start * self.slice..slices.end * self.slice, bounds)),
+                Err(error) => {
+                    self.error = Some(error);
+                    return None;
+                }
+            }
+        }
+        let (known, bounds) = self.last.as_ref()?;
+        let run = elements.start - known.start..elements.end - known.start;
+        let either_right = bounds.either_right.as_ref().map(|mask| mask[run.clone()].to_vec());
+        Some(Closer { allowed: bounds.allowed[run].to_vec(), either_right })
+    }
+
+    fn look(&self, slices: Range<usize>) -> Result<Bounds> {
+        let (answer, place) = (self.answer, self.place);
+        let (oracle, expected) = (answer.oracle, &answer.expected[place]);
+        if slices.len() * self.slice == expected.len() {
+            let working = answer.working()?.map(|answers| &answers[place]);
+            let evidence = answer.evidence(place, expected, &[], working, &self.pooled);
+            return Ok(tolerance::bounds(&self.envelope, &evidence));
+        }
+        let cut = |array: &Array| {
+            let mut shape = array.shape.clone();
+            shape[..self.axes].fill(1);
+            shape[self.axes - 1] = slices.len();
+            let values = array.floats().expect("float answers of a float input");
+            Array::float(array.dtype, &shape, values[slices.start * self.slice..slices.end * self.slice].to_vec())
+        };
+        let mut inputs: Vec<(String, Array)> = vec![(answer.inputs[0].0.clone(), cut(&answer.inputs[0].1))];
+        inputs.extend_from_slice(&answer.inputs[1..]);
+        let outputs = oracle.results();
+        let working = answer.question(&outputs, |question| {
+            oracle.mirror.answer(&Question { inputs: &inputs, precision: oracle.working(), ..*question })
+        })?;
+        let expected = cut(expected);
+        let evidence = answer.evidence(place, &expected, &[], Some(&working[place]), &self.pooled);
+        Ok(tolerance::bounds(&self.envelope, &evidence))
     }
 }
 

@@ -87,9 +87,14 @@ pub(super) fn read(tensor: &Tensor) -> Array {
             layout.positions().map(|at| value(data[at])).collect()
         }
     }
+    let layout = tensor.layout();
     let values = match tensor.dtype() {
         DType::Int64 => Values::Integer(each::<i64, _>(tensor, |value| value)),
         DType::UInt64 => Values::Integer(each::<u64, _>(tensor, |value| value as i64)),
+        dtype if dtype.is_float() && layout.is_contiguous() && !layout.is_empty() => {
+            let elements = layout.offset..layout.offset + layout.len();
+            with_element!(dtype, T => Values::Float(T::to_f64s(&tensor.data::<T>()[elements])))
+        }
         dtype if dtype.is_float() => {
             with_element!(dtype, T => Values::Float(each::<T, _>(tensor, |value| value.to_f64())))
         }

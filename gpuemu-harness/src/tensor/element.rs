@@ -2,6 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use gpuemu_contract::DType;
+use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use std::fmt;
 
@@ -31,6 +32,11 @@ pub trait Element: Pod + Default + PartialEq + fmt::Debug + Send + Sync {
     /// The nearest value, ties to even. Integers truncate toward zero and saturate; fp8 e4m3fn turns magnitudes that
     /// round beyond 448 into NaN, as NumPy's `ml_dtypes` and PyTorch do.
     fn from_f64(value: f64) -> Self;
+
+    /// [`Element::to_f64`] of each.
+    fn to_f64s(values: &[Self]) -> Vec<f64> {
+        values.iter().map(|value| value.to_f64()).collect()
+    }
 }
 
 /// An element type with a fraction: what most kernels are generic over.
@@ -119,6 +125,12 @@ macro_rules! halves {
             const DTYPE: DType = DType::$dtype;
             #[inline]
             fn to_f64(self) -> f64 { f64::from(self.to_f32()) }
+            fn to_f64s(values: &[Self]) -> Vec<f64> {
+                let mut wide = vec![0.0; values.len()];
+                // Several at once where the processor can.
+                values.convert_to_f64_slice(&mut wide);
+                wide
+            }
             /// Rounds once: `half`'s own conversion from f64 passes through f32 on some processors and rounds twice.
             #[inline]
             fn from_f64(value: f64) -> Self { <$T>::from_f32(<$T>::before_rounding(value)) }

@@ -140,13 +140,20 @@ fn samples_of(evidence: &Evidence<'_>, expected: &[f64]) -> (Vec<f64>, Vec<f64>,
     if let Some((working, roundoff)) = evidence.working {
         let working = working.floats().expect("a float answer");
         assert_eq!(working.len(), expected.len(), "answers of one shape");
-        for (number, (&working, &expected)) in working.iter().zip(expected).enumerate() {
+        let to_unit = unit / roundoff;
+        // Without a branch, so that it becomes vector code; what is not finite is looked at once more.
+        let mut finite = true;
+        for ((slot, &working), &expected) in errors.iter_mut().zip(working).zip(expected) {
             let error = (working - expected).abs();
-            if error.is_finite() {
-                errors[number] = error * (unit / roundoff);
-            } else if working.is_finite() != expected.is_finite() && roundoff == unit {
-                // An estimate from a narrower format says nothing about where this one overflows.
-                either_right.get_or_insert_with(|| vec![false; errors.len()])[number] = true;
+            finite &= error < f64::INFINITY;
+            *slot = if error < f64::INFINITY { error * to_unit } else { 0.0 };
+        }
+        // An estimate from a narrower format says nothing about where this one overflows.
+        if !finite && roundoff == unit {
+            for (number, (working, value)) in working.iter().zip(expected).enumerate() {
+                if working.is_finite() != value.is_finite() {
+                    either_right.get_or_insert_with(|| vec![false; expected.len()])[number] = true;
+                }
             }
         }
     }
@@ -162,12 +169,34 @@ fn pool(values: &mut [f64], shape: &[usize], axes: &[usize]) {
         let size = shape[axis];
         let inner: usize = shape[axis + 1..].iter().product();
         for slab in values.chunks_mut(size * inner) {
+            if inner == 1 {
+                let largest = largest_of(slab);
+                slab.fill(largest);
+                continue;
+            }
             for place in 0..inner {
                 let largest = slab.iter().skip(place).step_by(inner).fold(0.0, |old: f64, &new| old.max(new));
                 slab.iter_mut().skip(place).step_by(inner).for_each(|value| *value = largest);
             }
         }
     }
+}
+
+/// The largest of values that are not negative, 0 for none: several maxima side by side, so that none waits for the last.
+fn largest_of(values: &[f64]) -> f64 {
+    const LANES: usize = 8;
+    let larger = |a: f64, b: f64| if b > a { b } else { a };
+    let mut largest = [0.0; LANES];
+    let chunks = values.chunks_exact(LANES);
+    for (largest, &value) in largest.iter_mut().zip(chunks.remainder()) {
+        *largest = larger(*largest, value);
+    }
+    for chunk in chunks {
+        for (largest, &value) in largest.iter_mut().zip(chunk) {
+            *largest = larger(*largest, value);
+        }
+    }
+    largest.into_iter().fold(0.0, larger)
 }
 
 /// One element of a calibration case.

@@ -191,6 +191,13 @@ pub enum Initial<'a> {
     },
     /// `{a, b, ...}`.
     List(Vec<Initial<'a>>),
+    /// `filter_mode = nearest`: a property of a `.texref`, `.samplerref` or `.surfref`, an element of its list.
+    Property {
+        /// The property.
+        name: &'a str,
+        /// Its value: a number, or a word as an [`Operand::Name`].
+        value: Operand<'a>,
+    },
 }
 
 /// `.entry` or `.func`.
@@ -252,7 +259,8 @@ pub enum Statement<'a> {
     Close,
     /// `.pragma "nounroll";`.
     Pragma(Vec<&'a str>),
-    /// `name: .branchtargets a, b;` (the label stands before it, as a statement of its own).
+    /// `name: .branchtargets a, b;` (the label stands before it, as a statement of its own). `a<3>` stands for `a0`, `a1`
+    /// and `a2`.
     BranchTargets(Vec<&'a str>),
     /// `name: .calltargets f, g;`.
     CallTargets(Vec<&'a str>),
@@ -315,7 +323,8 @@ pub struct Instruction<'a> {
     pub offset: Offset,
     /// `@p` or `@!p`.
     pub guard: Option<Guard<'a>>,
-    /// Its opcode with every modifier, as written: `ld.global.L1::no_allocate.v4.b32`.
+    /// Its opcode with every modifier, as written: `ld.global.L1::no_allocate.v4.b32`. A hand may have left blanks
+    /// before a dot (`ld.global .u32`), never anything else.
     pub opcode: &'a str,
     /// Its operands, in the order written, a range of [`Body::operands`]. A call's are, in this order: its returned
     /// values as [`Operand::List`] (empty where none are written), the callee, its arguments as [`Operand::List`] (empty
@@ -341,6 +350,8 @@ pub enum Operand<'a> {
     Name(&'a str),
     /// `!p`.
     Negated(&'a str),
+    /// `-r`: a source of a video instruction (`vmad`).
+    Minus(&'a str),
     /// An integer of up to 64 bits, as the two's complement bits.
     Integer {
         /// Its bits.
@@ -356,6 +367,8 @@ pub enum Operand<'a> {
     Pair(&'a str, &'a str),
     /// `{a, b, c, d}`.
     Vector(Range<u32>),
+    /// `{a, b, c, d}|p`: the texels of a texture and whether they are resident.
+    VectorPair(Range<u32>, &'a str),
     /// `(a, b)`: values or arguments of a call.
     List(Range<u32>),
     /// `[base+offset]`.
@@ -365,8 +378,19 @@ pub enum Operand<'a> {
         /// Bytes added.
         offset: i64,
     },
-    /// `[base, {x, y}]` and longer: an address followed by coordinates or more, as textures and tensor copies take.
+    /// `[base+offset].unified`: an address that every processor of the system can use as it is.
+    Unified {
+        /// A register or a variable.
+        base: &'a str,
+        /// Bytes added.
+        offset: i64,
+    },
+    /// `[base, {x, y}]` and longer: an address followed by coordinates or more, as textures and tensor copies take. The
+    /// first is an [`Operand::Address`].
     Indexed(Range<u32>),
+    /// `name[4]`, `name[%r1]`, `name[%r1+4]`: an element of an array. Two operands: its [`Operand::Name`], and the index
+    /// as an integer, a name or a sum.
+    Element(Range<u32>),
     /// `name+4`: the address of a variable, plus bytes.
     Sum {
         /// The variable.

@@ -23,6 +23,8 @@ pub enum Content {
     ScaledEdge,
     /// One constant everywhere.
     All(f32),
+    /// 0, or -0 where the element's word has its top bit set: kernels that look at bits tell them apart.
+    SignedZeros,
     /// A normal number of the row's word everywhere.
     Constant,
     /// 1 at the row's column, else 0.
@@ -48,7 +50,7 @@ pub enum Content {
 /// Row structures of `structured`, in turn.
 const FINITE: [Content; 10] = [
     Content::Draws(Draw::Normal),
-    Content::All(0.0),
+    Content::SignedZeros,
     Content::Near(4096.0, 1.0),
     Content::Near(1.0, 1.0 / 1024.0),
     Content::Constant,
@@ -111,6 +113,9 @@ pub fn fill<W: Working>(content: Content, row: Row, column: u64, words: &[u64], 
         Content::Draws(draw) => elements.for_each(|((out, &word), _)| *out = W::draw(draw, word)),
         Content::ScaledEdge => elements.for_each(|((out, &word), _)| *out = W::draw(Draw::Edge, word)),
         Content::All(value) => out.fill(W::of(value)),
+        Content::SignedZeros => elements.for_each(|((out, &word), _)| {
+            *out = W::of(if word >> 63 == 1 { -0.0 } else { 0.0 });
+        }),
         Content::Constant => out.fill(normal(row.word)),
         Content::OneHot => elements.for_each(|((out, _), c)| *out = W::of(if c == first { 1.0 } else { 0.0 })),
         Content::Ramp => elements.for_each(|((out, _), c)| {

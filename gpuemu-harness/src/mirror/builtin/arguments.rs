@@ -254,12 +254,8 @@ impl Rows {
 
     /// [`Rows::map`] in a working precision: row by row, so that nothing but the answer is held as a whole.
     pub fn map_reals<R: Real>(&self, array: &Array, mut map: impl FnMut(&[R], &mut Vec<R>)) -> Vec<f64> {
-        let mut mapped = Vec::new();
-        self.map(&reals::<f64>(array), |row, out| {
-            mapped.clear();
-            map(&R::from_f64s(row), &mut mapped);
-            R::append_f64s(&mapped, out);
-        })
+        let mut scratch = [Vec::new(), Vec::new()];
+        self.map(&reals::<f64>(array), |row, out| R::map_row(row, out, &mut scratch, &mut map))
     }
 
     /// [`Rows::reduce`] in a working precision.
