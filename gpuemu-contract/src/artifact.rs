@@ -4,7 +4,41 @@
 //! them equal to what the inspection computes.
 
 /// Rules of the lint, as `[kernels.allow]` names them.
-pub const RULES: &[&str] = &["fp64-in-fp32", "index-wraps", "missing-barrier", "narrow-global-access", "spill-in-loop"];
+pub const RULES: &[&str] = &[
+    "divergent-barrier",
+    "float-atomic-order",
+    "fp64-in-fp32",
+    "index-wraps",
+    "missing-barrier-between-shared-write-and-read",
+    "narrow-global-access",
+    "shuffle-under-divergence",
+    "spill-in-loop",
+    "uninitialised-register",
+    "unused-parameter",
+];
 
 /// Metrics of a snapshot that have a budget, as `[kernels.budget]` names them.
-pub const METRICS: &[&str] = &["instructions", "ptxas_registers"];
+pub const METRICS: &[&str] = &[
+    "barriers",
+    "branches",
+    "divergent_branches",
+    "double_instructions",
+    "global_atomics",
+    "instructions",
+    "live_registers",
+    "load_bytes",
+    "local_accesses",
+    "local_bytes",
+    "ptxas_occupancy",
+    "ptxas_registers",
+    "ptxas_shared",
+    "ptxas_spill_loads",
+    "ptxas_spill_stores",
+    "ptxas_stack",
+    "sass_instructions",
+    "shared_atomics",
+    "shared_bytes",
+    "store_bytes",
+    "weighted_instructions",
+    "wrapping_products",
+];

@@ -188,11 +188,25 @@ pub struct Policies {
     pub accuracy: bool,
     /// Relative change that is worth a warning.
     pub warn_threshold: f64,
+    /// Which findings of the lint fail a test.
+    pub lint: LintPolicy,
+}
+
+/// Which findings of the lint fail a test, unless the kernel allows them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LintPolicy {
+    /// What is wrong.
+    #[default]
+    Error,
+    /// What costs time, or is wrong for some inputs or launches, too.
+    Warning,
+    /// Nothing: findings are told.
+    Never,
 }
 
 impl Default for Policies {
     fn default() -> Self {
-        Policies { fail_on_regression: true, accuracy: false, warn_threshold: 0.1 }
+        Policies { fail_on_regression: true, accuracy: false, warn_threshold: 0.1, lint: LintPolicy::Error }
     }
 }
 

@@ -393,6 +393,12 @@ static POLICIES: Table = Table {
         key("accuracy", Kind::Bool, "false", "Keep accuracy baselines: one test `accuracy::<op>::<dtype>` each."),
         key("fail_on_regression", Kind::Bool, "true", "A metric or an accuracy that got worse fails."),
         key("warn_threshold", NOT_NEGATIVE, "0.1", "Relative change that is worth a warning."),
+        key(
+            "lint",
+            Kind::Choice(&["error", "warning", "never"]),
+            "\"error\"",
+            "Findings of the lint that fail a test of a compiled kernel: errors, warnings too, or none.",
+        ),
     ],
 };
 

@@ -42,6 +42,10 @@ pub struct ProjectSuite {
     worst: Mutex<Vec<(String, f64)>>,
     /// What baselines say of tests that passed.
     notes: Mutex<Vec<String>>,
+    /// What is told of kernels that passed, and for which targets.
+    told: Mutex<BTreeMap<(String, String), Vec<String>>>,
+    /// Annotations of what is told.
+    annotations: Mutex<Vec<String>>,
     /// Why registers and spills of artifacts were not judged, and of how many.
     unjudged: Mutex<BTreeMap<String, usize>>,
     /// Why results of passing tests could not be written; failing ones say so in their reports.
@@ -56,8 +60,17 @@ impl ProjectSuite {
             Some(text) => Some(read_case(session.contract().root(), text).map_err(in_case)?),
         };
         let results = results::folder(session.contract().root(), &session.contract().project.name);
-        let (worst, notes, unwritten) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Ok(ProjectSuite { session, results, case, worst, notes, unjudged: Mutex::default(), unwritten })
+        Ok(ProjectSuite {
+            session,
+            results,
+            case,
+            worst: Mutex::default(),
+            notes: Mutex::default(),
+            told: Mutex::default(),
+            annotations: Mutex::default(),
+            unjudged: Mutex::default(),
+            unwritten: Mutex::default(),
+        })
     }
 
     fn open(origin: Origin) -> Result<ProjectSuite> {
@@ -94,8 +107,10 @@ impl ProjectSuite {
 
     fn listed(&self, name: String, entry: &Entry) -> TestEntry {
         let cannot_run = match entry {
-            Entry::Test(test) => self.session.left_out(test.dtype),
-            Entry::Accuracy(_, dtype) => self.session.left_out(*dtype),
+            Entry::Test(test) => {
+                self.session.left_out(test.dtype).or_else(|| self.session.computed_by_kernel(&test.op))
+            }
+            Entry::Accuracy(op, dtype) => self.session.left_out(*dtype).or_else(|| self.session.computed_by_kernel(op)),
             Entry::Regressions(_) | Entry::Regression(_) | Entry::Artifact(..) => None,
         };
         TestEntry { name, cannot_run, regression: matches!(entry, Entry::Regression(_) | Entry::Regressions(_)) }
@@ -238,10 +253,14 @@ impl ProjectSuite {
         let contract = self.session.contract();
         let kernel = contract.kernel(kernel).ok_or_else(|| Error::NotFound(format!("no kernel {kernel}")))?;
         let is_test = |test: &str| self.entry(test).is_some();
-        let finished = artifact::run(&self.session, name, kernel, target, &self.results, is_test)?;
-        self.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).extend(finished.notes.iter().cloned());
+        let finished = artifact::run(&self.session, name, kernel, target, &self.results, is_test);
         let mut properties = finished.figures;
-        properties.extend(finished.notes.into_iter().map(|note| ("note".to_owned(), note)));
+        for note in finished.told {
+            properties.push(("note".to_owned(), note.clone()));
+            let mut told = self.told.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            told.entry((kernel.name.clone(), note)).or_default().push(target.to_owned());
+        }
+        self.annotations.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).extend(finished.annotations);
         properties.extend(finished.unjudged.into_iter().map(|check| ("unjudged".to_owned(), check)));
         if let Some(why) = finished.no_ptxas {
             *self.unjudged.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).entry(why).or_default() += 1;
@@ -386,10 +405,17 @@ impl Suite for ProjectSuite {
         let mut notes = self.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
         notes.sort();
         lines.append(&mut notes);
+        for ((kernel, note), targets) in self.told.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).iter_mut() {
+            targets.sort();
+            lines.push(format!("artifact::{kernel}::{}: {note}", targets.join(", ")));
+        }
         for (why, count) in self.unjudged.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).iter() {
             let artifacts = if *count == 1 { "artifact" } else { "artifacts" };
-            lines.push(format!("registers and spills of {count} {artifacts} were not judged: {why}"));
+            lines.push(format!(
+                "registers, spills and accepted figures of ptxas were not judged for {count} {artifacts}: {why}"
+            ));
         }
+        lines.extend(self.annotations.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).iter().cloned());
         let unwritten = self.unwritten.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some(first) = unwritten.first() {
             let more = match unwritten.len() {

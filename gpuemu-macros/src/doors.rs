@@ -91,9 +91,10 @@ pub fn tests(input: TokenStream, load: Load) -> TokenStream {
         let artifacts: Vec<TokenStream> = kernels
             .map(|kernel| {
                 let kernel_module = format_ident!("{}", kernel.name);
-                let targets = kernel.targets.iter().map(|target| {
-                    run(&format!("artifact::{}::{target}", kernel.name), format_ident!("{target}"))
-                });
+                let targets = kernel
+                    .targets
+                    .iter()
+                    .map(|target| run(&format!("artifact::{}::{target}", kernel.name), format_ident!("{target}")));
                 quote!(mod #kernel_module { #(#targets)* })
             })
             .collect();

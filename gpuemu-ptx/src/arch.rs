@@ -370,7 +370,7 @@ impl Arch {
                 // Oldest first, so that of two as near the older one wins: what it allows, the newer one allows too.
                 let distance = |arch: &&Arch| {
                     let apart = arch.number().zip(wanted_number).map(|(one, other)| one.abs_diff(other));
-                    (apart, edit_distance(&arch.name, &wanted))
+                    (apart, strsim::osa_distance(&arch.name, &wanted))
                 };
                 let nearest = Arch::all().iter().min_by_key(distance).map_or("", |arch| &arch.name);
                 format!("no architecture {name:?} is known; the nearest is {nearest} (known: {})", Arch::names())
@@ -423,6 +423,11 @@ impl Arch {
         self.features.contains(&feature)
     }
 
+    /// Everything that [`Arch::supports`].
+    pub fn features(&self) -> impl Iterator<Item = Feature> + '_ {
+        self.features.iter().copied()
+    }
+
     /// How products of this format add up in this instruction; nothing where the architecture has no such product or
     /// where it is not known.
     pub fn accumulation(&self, instruction: MatrixInstruction, input: MatrixFormat) -> Option<&Accumulation> {
@@ -460,20 +465,4 @@ fn canonical(name: &str) -> String {
 
 fn number(canonical: &str) -> Option<u32> {
     canonical.strip_prefix("sm_")?.trim_end_matches(['a', 'f']).parse().ok()
-}
-
-/// Levenshtein's distance, of short words.
-fn edit_distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().take(32).collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in other.iter().enumerate() {
-            let substituted = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[other.len()]
 }

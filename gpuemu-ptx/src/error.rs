@@ -1,4 +1,4 @@
-//! The one error enum of this crate: what can be wrong with a module, with a tool, or with a wish about them.
+//! What can be wrong with a module, or with a wish about it.
 
 use std::fmt;
 
@@ -28,14 +28,13 @@ pub enum Error {
     },
     /// No architecture of that name is known.
     UnknownTarget(String),
-    /// The file of an architecture is wrong.
+    /// The description of an architecture is wrong.
     Arch(String),
     /// A tool of NVIDIA's is not there, or what was found is not that tool.
     ToolMissing(String),
-    /// A tool does not take this module: its version of PTX, its target or its text. With the line of the PTX, where the
-    /// tool names one.
+    /// A tool does not take this module: its version of PTX, its target or its text.
     Refused {
-        /// Line of the PTX text, from 1.
+        /// One-based line of the PTX text, where the tool names one.
         line: Option<u32>,
         /// What the tool says.
         message: String,
@@ -56,6 +55,9 @@ pub enum Error {
     /// Memory of a device that cannot be had, or that the host asks for wrongly.
     Memory(String),
 }
+
+/// What this crate's functions answer.
+pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 /// Where a text stops being PTX.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,9 +92,6 @@ impl fmt::Display for Error {
                     (None, entries) => write!(f, " among its {entries}"),
                 }
             }
-            Error::TooLong { bytes } => {
-                write!(f, "the text is {bytes} bytes long: a module has less than {} (4 GiB)", 1_u64 << 32)
-            }
             Error::UnknownTarget(message)
             | Error::ToolMissing(message)
             | Error::ToolFailed(message)
@@ -103,6 +102,9 @@ impl fmt::Display for Error {
                 write!(f, "line {line}: `{instruction}` cannot be executed: {reason}")
             }
             Error::Arch(message) => write!(f, "the description of an architecture is wrong: {message}"),
+            Error::TooLong { bytes } => {
+                write!(f, "the text is {bytes} bytes long: a module has less than {} (4 GiB)", 1_u64 << 32)
+            }
         }
     }
 }
@@ -137,6 +139,3 @@ pub(crate) fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a
         .min()
         .map(|(_, candidate)| candidate.to_owned())
 }
-
-/// The result of this crate's functions.
-pub type Result<T> = std::result::Result<T, Error>;

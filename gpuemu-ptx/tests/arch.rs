@@ -1,7 +1,7 @@
 //! Architectures: names, limits and occupancy, against figures that others computed.
 
+use gpuemu_ptx::Error;
 use gpuemu_ptx::arch::{Arch, Evidence, Feature, MatrixFormat, MatrixInstruction};
-use gpuemu_ptx::error::Error;
 use gpuemu_ptx::occupancy::{Footprint, Resource};
 use std::collections::BTreeSet;
 use std::fs;

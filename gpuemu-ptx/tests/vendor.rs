@@ -1,7 +1,7 @@
 //! Tools that are missing, wrong, slow, broken or of another version: shell scripts stand in for NVIDIA's.
 #![cfg(unix)]
 
-use gpuemu_ptx::error::{Error, Result};
+use gpuemu_ptx::Error;
 use gpuemu_ptx::vendor::{Assembly, Job, Settings, Tool, Toolbox};
 use std::ffi::OsString;
 use std::fs;
@@ -74,7 +74,7 @@ fn on_path(folder: &Path) -> Settings {
     Settings { path: path_of(&[folder]), ..Settings::default() }
 }
 
-fn assemble(settings: Settings) -> Result<Assembly> {
+fn assemble(settings: Settings) -> Result<Assembly, Error> {
     Toolbox::new(settings).assemble(Job { ptx: PTX, target: "sm_80", flags: &[] })
 }
 

@@ -3,6 +3,7 @@
 use gpuemu_harness::environment::{Environment, SnapshotUpdate, Update};
 use gpuemu_harness::project::ProjectSuite;
 use gpuemu_harness::suite::{Suite, Totals};
+use gpuemu_tests::ptx::SCALE;
 use gpuemu_tests::sessions::{Place, assert_has, suite_report};
 use std::fs;
 use std::path::PathBuf;
@@ -14,30 +15,6 @@ source = "kernels/scale.ptx"
 [kernels.artifact_checks]
 targets = ["sm_80"]
 "#;
-
-/// `y[i] = 2 * x[i]` for one block, as a person would write it.
-const SCALE: &str = "\
-.version 7.0
-.target sm_80
-.address_size 64
-
-.visible .entry scale(.param .u64 x, .param .u64 y)
-{
-    .reg .b32 %r<3>;
-    .reg .f32 %f<3>;
-    .reg .b64 %rd<6>;
-    ld.param.u64 %rd1, [x];
-    ld.param.u64 %rd2, [y];
-    mov.u32 %r1, %tid.x;
-    mul.wide.u32 %rd3, %r1, 4;
-    add.s64 %rd4, %rd1, %rd3;
-    add.s64 %rd5, %rd2, %rd3;
-    ld.global.f32 %f1, [%rd4];
-    add.f32 %f2, %f1, %f1;
-    st.global.f32 [%rd5], %f2;
-    ret;
-}
-";
 
 const TEST: &str = "artifact::scale::sm_80";
 
@@ -75,10 +52,7 @@ fn a_right_artifact_passes_and_says_what_was_not_judged() {
     assert_eq!(property("instructions"), Some("10"));
     assert_has(property("unjudged").unwrap(), &["max_registers 64 and max_spills 0 are not judged: ptxas is needed"]);
     let lines = suite.finish(&Totals::default()).unwrap();
-    assert_has(
-        &lines.join("\n"),
-        &["registers and spills of 1 artifact were not judged: ptxas is needed and not there"],
-    );
+    assert_has(&lines.join("\n"), &["figures of ptxas were not judged for 1 artifact: ptxas is needed and not there"]);
 
     // What cannot be judged fails where everything is required.
     let required = report(&place, |environment| environment.require = true);
@@ -130,12 +104,55 @@ fn bad_input_is_explained() {
     ];
     for (what, contract, ptx, parts) in table {
         let place = place(contract, ptx);
-        let suite = suite(&place, |_| ());
+        let suite = suite(&place, |environment| environment.github = true);
         let name = &suite.tests()[0].name;
         let report = suite_report(&suite, name);
         assert!(report.starts_with(&format!("{name} failed: ")), "{what}: {report}");
+        assert_has(&report, &["\n::error file=", "kernels/scale.ptx,line=1,title=artifact::scale for sm_"]);
         assert_has(&report, parts);
     }
+}
+
+#[test]
+fn the_contract_names_the_rules_of_the_lint() {
+    let mut rules = gpuemu_ptx::lint::RULES.map(|rule| rule.name);
+    rules.sort_unstable();
+    assert_eq!(gpuemu_contract::artifact::RULES, rules);
+}
+
+#[test]
+fn findings_fail_are_told_or_are_allowed() {
+    // A thread reads what another wrote before it, with no barrier between.
+    let race = SCALE
+        .replace("ld.param.u64 %rd1", "mov.u32 %r2, tile;\n    ld.param.u64 %rd1")
+        .replace(".reg .b32 %r<3>;", ".shared .align 4 .b8 tile[4096];\n    .reg .b32 %r<8>;")
+        .replace(
+            "add.f32 %f2, %f1, %f1;",
+            "shl.b32 %r3, %r1, 2;\n    add.s32 %r4, %r2, %r3;\n    st.shared.f32 [%r4], %f1;\n    \
+             xor.b32 %r5, %r3, 4;\n    add.s32 %r6, %r2, %r5;\n    ld.shared.f32 %f2, [%r6];",
+        );
+    let rule = "missing-barrier-between-shared-write-and-read";
+    let place = place(CONTRACT, &race);
+    let found = report(&place, |_| ());
+    assert_has(
+        &found,
+        &[&format!("artifact::scale::sm_80 failed: {rule}\n  {rule}: "), "--> kernels/scale.ptx:", "ld.shared.f32 %f2"],
+    );
+    for (more, fails) in [
+        (format!("[kernels.allow]\n{rule} = \"one warp alone\"\n"), false),
+        ("[policies]\nlint = \"never\"\n".to_owned(), false),
+        ("[policies]\nlint = \"warning\"\n".to_owned(), true),
+    ] {
+        place.write("gpuemu.toml", &format!("{CONTRACT}{more}"));
+        assert_eq!(!report(&place, |_| ()).is_empty(), fails, "{more}");
+    }
+    // An allowance that nothing needs is told.
+    place.write("gpuemu.toml", &format!("{CONTRACT}[kernels.allow]\n{rule} = \"one warp alone\"\n"));
+    place.write("kernels/scale.ptx", SCALE);
+    let suite = suite(&place, |_| ());
+    assert_eq!(suite.run(TEST).failure, None);
+    let lines = suite.finish(&Totals::default()).unwrap().join("\n");
+    assert_has(&lines, &[&format!("artifact::scale::sm_80: nothing breaks the allowed `{rule}`")]);
 }
 
 #[test]

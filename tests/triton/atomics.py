@@ -1,9 +1,10 @@
 """Atomic operations: counts, sums of every dtype, extremes, exchanges, locks, and orders across blocks."""
 
+from typing import Any
+
 import numpy as np
 import triton
 import triton.language as tl
-
 from declaration import Kernel, Tolerance, cdiv, constant, i32, integers, reads, updates, wide, writes
 
 SIZE = 2000
@@ -85,6 +86,30 @@ def last_block_sums(x, partial, counter, out, blocks, BLOCK: tl.constexpr, WIDTH
 
 
 @triton.jit
+def atomic_add_rows(x, out, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """Neighbours are added by one instruction where the dtype is short."""
+    at = tl.arange(0, BLOCK)
+    values = tl.load(x + tl.program_id(0) * BLOCK + at)
+    tl.atomic_add(out + at, values, sem="relaxed")
+
+
+@triton.jit
+def chained_scan(x, out, carried, flags, BLOCK: tl.constexpr):
+    """Every block waits for the sum of all blocks before it."""
+    block = tl.program_id(0)
+    at = block * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + at)
+    before = 0
+    if block > 0:
+        tl.atomic_poll(flags + block - 1, 1)
+        before = tl.load(carried + block - 1)
+    tl.store(carried + block, before + tl.sum(values, axis=0))
+    tl.debug_barrier()
+    tl.atomic_store(flags + block, 1)
+    tl.store(out + at, tl.cumsum(values, axis=0) + before)
+
+
+@triton.jit
 def histogram(x, out, size, BINS: tl.constexpr, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = at < size
@@ -116,7 +141,7 @@ def embedded(t: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {"out": total}
 
 
-def summed(name: str, dtype: str, bins: int, absolute: float, **more: object) -> Kernel:
+def summed(name: str, dtype: str, bins: int, absolute: float, **more: Any) -> Kernel:
     """Sums by index in one dtype; whole numbers, so that the order shows only where the dtype is too short for them."""
     return Kernel(
         atomic_sum,
@@ -131,7 +156,7 @@ def summed(name: str, dtype: str, bins: int, absolute: float, **more: object) ->
         constants={"BLOCK": 256},
         reference=lambda t: scattered(t, bins),
         tolerance=Tolerance(absolute),
-        **more,  # type: ignore[arg-type]
+        **more,
     )
 
 
@@ -152,6 +177,19 @@ def extremes(name: str, dtype: str, top: float) -> Kernel:
             "highest": by_remainder(t["x"], 7, np.maximum),
             "lowest": by_remainder(t["x"], 7, np.minimum),
         },
+    )
+
+
+def packed(dtype: str, **more: Any) -> Kernel:
+    """Twenty rows added up in a short dtype, which holds the sums exactly."""
+    return Kernel(
+        atomic_add_rows,
+        name=f"atomic_add_rows_{dtype}",
+        grid=(20,),
+        arguments={"x": reads(dtype, 20, 256, values=integers(-4, 4)), "out": updates(dtype, 256)},
+        constants={"ROWS": 20, "BLOCK": 256},
+        reference=lambda t: {"out": wide(t["x"]).sum(axis=0)},
+        **more,
     )
 
 
@@ -235,6 +273,24 @@ KERNELS = [
             "out": np.array([wide(t["x"]).sum()]),
         },
         tolerance=Tolerance(1e-3),
+    ),
+    packed("float16"),
+    packed("bfloat16", first_target=90, why_not="stock Triton adds bfloat16 from sm_90"),
+    Kernel(
+        chained_scan,
+        grid=(12,),
+        arguments={
+            "x": reads("int32", 12, 256),
+            "out": writes("int32", 12, 256),
+            "carried": writes("int32", 12),
+            "flags": updates("int32", 12),
+        },
+        constants={"BLOCK": 256},
+        reference=lambda t: {
+            "out": t["x"].reshape(-1).cumsum().reshape(12, 256),
+            "carried": t["x"].sum(axis=1).cumsum(),
+            "flags": np.ones(12),
+        },
     ),
     Kernel(
         histogram,

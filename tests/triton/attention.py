@@ -1,9 +1,10 @@
 """Attention: causal, grouped heads, sliding windows, one query, and the backward pass's shape of loop."""
 
+from typing import Any
+
 import numpy as np
 import triton
 import triton.language as tl
-
 from declaration import Kernel, Tolerance, cdiv, exactly, f32, i32, normal, reads, wide, writes
 
 
@@ -54,9 +55,7 @@ def attention(
 
 
 @triton.jit
-def attention_window(
-    q, k, v, out, scale, keys, WINDOW: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr
-):
+def attention_window(q, k, v, out, scale, keys, WINDOW: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
     """Every query sees itself and the WINDOW - 1 keys before it."""
     block = tl.program_id(0)
     row = block * BLOCK + tl.arange(0, BLOCK)
@@ -165,7 +164,7 @@ def backward(t: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def forward(
-    name: str, dtype: str, heads: tuple[int, int], size: tuple[int, int, int], causal: bool, **more: object
+    name: str, dtype: str, heads: tuple[int, int], size: tuple[int, int, int], causal: bool, **more: Any
 ) -> Kernel:
     """Attention of (query heads, key heads) and (queries, keys, width)."""
     queries, keys, width = size
@@ -185,7 +184,7 @@ def forward(
         constants={"GROUP": heads[0] // heads[1], "CAUSAL": causal, "WIDTH": width, "BLOCK_Q": 64, "BLOCK_K": 32},
         reference=lambda t: grouped(t, causal),
         tolerance=Tolerance(1e-2 if dtype == "bfloat16" else 2e-3, 1e-2),
-        **more,  # type: ignore[arg-type]
+        **more,
     )
 
 
@@ -215,9 +214,7 @@ KERNELS = [
             "q": reads("float16", 3, 64),
             "k": reads("float16", 12, 16, 64),
             "v": reads("float16", 12, 16, 64),
-            "pages": reads(
-                "int32", 3, 4, values=lambda stream, shape: stream.permutation(12).reshape(shape)
-            ),
+            "pages": reads("int32", 3, 4, values=lambda stream, shape: stream.permutation(12).reshape(shape)),
             "lengths": reads("int32", 3, values=exactly([64, 1, 37])),
             "out": writes("float32", 3, 64),
             "scale": f32(0.125),

@@ -1,7 +1,14 @@
 """Compiles the Triton kernels of this folder to PTX, without a GPU: `compile.py OUT_DIR [--targets 80,89,90,100]`.
 
-OUT_DIR receives `<kernel>.sm_XX.ptx`, `<kernel>.tensors` (the launch's inputs and expected outputs, see `manifest.json`)
-and `manifest.json`. A second run over the same sources, with the same Triton, does nothing.
+OUT_DIR receives `<kernel>.sm_XX.ptx`, `<kernel>.tensors` and `manifest.json`. A second run over the same sources, with
+the same Triton, does nothing. `manifest.json` has
+
+- `compiled`: of every kernel and target the file, the entry, threads a block, bytes of dynamic shared memory, and so on,
+  or why it was `skipped`;
+- `launches`: of every kernel the grid and the arguments in the order of the entry's parameters. Two pointers follow
+  them: to `scratch_bytes` for each block, aligned to `scratch_alignment`, or null; and null. A tensor's bytes lie in
+  `<kernel>.tensors` at `before.offset`, and the right ones after the launch at `after.offset`. Without `before` the
+  kernel writes all of it; without `after` nothing of it may change. `tolerance` is for every tensor with `after`.
 """
 
 from __future__ import annotations
@@ -46,7 +53,7 @@ def triton_type(argument: Tensor | Scalar) -> str:
     return f"*{name}" if isinstance(argument, Tensor) else name
 
 
-def compile_one(title: str, target: int, out: Path) -> dict[str, Any]:
+def compile_one(title: str, target: int, out: Path, cubins: bool) -> dict[str, Any]:
     """Writes the PTX of one kernel for one target and says what a launch needs to know of it."""
     kernel = kernels()[title]
     entry: dict[str, Any] = {"kernel": title, "target": f"sm_{target}", "skipped": None}
@@ -71,15 +78,21 @@ def compile_one(title: str, target: int, out: Path) -> dict[str, Any]:
         {(kernel.function.arg_names.index(name),): value for name, value in kernel.constants.items()},
         attributes,
     )
-    options = {"num_warps": kernel.num_warps, "num_stages": kernel.num_stages, "enable_fp_fusion": True, **kernel.options}
+    options = {
+        "num_warps": kernel.num_warps,
+        "num_stages": kernel.num_stages,
+        "enable_fp_fusion": True,
+        **kernel.options,
+    }
     compiled = triton.compile(source, target=GPUTarget("cuda", target, 32), options=options)
     ptx = compiled.asm["ptx"]
     file = f"{title}.sm_{target}.ptx"
     (out / file).write_text(ptx, encoding="utf-8")
-    if os.environ.get("GPUEMU_TEST_KEEP_CUBIN"):
+    if cubins:
         (out / f"{title}.sm_{target}.cubin").write_bytes(compiled.asm["cubin"])
     facts = compiled.metadata
     version = re.search(r"^\.version\s+(\S+)", ptx, re.M)
+    threads = re.search(r"^\.reqntid\s+(\d+)", ptx, re.M)
     return {
         **entry,
         "file": file,
@@ -88,8 +101,9 @@ def compile_one(title: str, target: int, out: Path) -> dict[str, Any]:
         "signature": list(signature.values()),
         "num_warps": kernel.num_warps,
         "num_stages": kernel.num_stages,
-        # Warp specialisation adds warps to those asked for.
-        "threads": 32 * (getattr(facts, "num_warps_total", None) or kernel.num_warps),
+        # More than those of num_warps where warps are specialised.
+        "threads": int(threads.group(1)) if threads else 32 * kernel.num_warps,
+        # Blocks of a cluster: the launch has so many times the grid's blocks along x.
         "cluster": int(facts.num_ctas),
         "shared_bytes": int(facts.shared),
         # For each block; the address of all is the last parameter but one of the entry. The last one may be null.
@@ -145,11 +159,11 @@ def stamp(targets: list[int]) -> str:
     return digest.hexdigest()
 
 
-def job(task: tuple[str, int, str]) -> dict[str, Any]:
+def job(task: tuple[str, int, str, bool]) -> dict[str, Any]:
     """One compilation, in a process of its own; a failure is told with its kernel."""
-    title, target, out = task
+    title, target, out, cubins = task
     try:
-        return compile_one(title, target, Path(out))
+        return compile_one(title, target, Path(out), cubins)
     except Exception as error:
         return {"kernel": title, "target": f"sm_{target}", "failed": f"{type(error).__name__}: {error}"[:2000]}
 
@@ -158,7 +172,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("out", type=Path, metavar="OUT_DIR")
     parser.add_argument("--targets", default=",".join(map(str, TARGETS)), help="compute capabilities times 10")
-    parser.add_argument("--only", help="kernels whose name has this in it; keeps what lies there, writes no stamp")
+    parser.add_argument(
+        "--only", help="kernels with this in their name, added to what lies there; the manifest is of them alone"
+    )
+    parser.add_argument("--cubins", action="store_true", help="machine code too, as `<kernel>.sm_XX.cubin`")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     targets = [int(target) for target in options.targets.split(",")]
@@ -173,7 +190,7 @@ def main() -> int:
         shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True, exist_ok=True)
     launches = {title: launch_of(kernel, out) for title, kernel in declared.items()}
-    tasks = [(title, target, str(out)) for title in declared for target in targets]
+    tasks = [(title, target, str(out), options.cubins) for title in declared for target in targets]
     with tempfile.TemporaryDirectory() as cache:
         os.environ["TRITON_CACHE_DIR"] = cache
         with concurrent.futures.ProcessPoolExecutor(max_workers=options.jobs) as pool:

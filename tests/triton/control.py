@@ -3,7 +3,6 @@
 import numpy as np
 import triton
 import triton.language as tl
-
 from declaration import Kernel, Tolerance, cdiv, exactly, i32, integers, reads, updates, wide, writes
 
 SIZE = 1000
@@ -21,6 +20,25 @@ def collatz(x, steps, BLOCK: tl.constexpr):
             value = 3 * value + 1
         count += 1
     tl.store(steps + tl.program_id(0), count)
+
+
+@triton.jit
+def steps_to_one(value):
+    count = 0
+    while value > 1:
+        if value % 2 == 0:
+            value = value // 2
+        else:
+            value = 3 * value + 1
+        count += 1
+    return count
+
+
+@triton.jit
+def collatz_each(x, steps, BLOCK: tl.constexpr):
+    """One number a thread: each takes as many turns as it needs."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(steps + at, tl.map_elementwise(steps_to_one, tl.load(x + at)))
 
 
 @triton.jit
@@ -251,12 +269,12 @@ def collatz_of(t: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def polynomial(t: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     x = wide(t["x"])
-    return {"out": sum(x ** (5 - term) / (term + 1) for term in range(6))}
+    return {"out": np.sum([x ** (5 - term) / (term + 1) for term in range(6)], axis=0)}
 
 
 def series_of(t: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     x = wide(t["x"])
-    return {"out": sum(x**term / term for term in range(1, 8)) - (-x + x * x / 2)}
+    return {"out": np.sum([x**term / term for term in range(1, 8)], axis=0) - (-x + x * x / 2)}
 
 
 def assembled(t: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -294,8 +312,10 @@ def grouped(t: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def life(t: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     x = t["x"].astype(int)
-    around = [np.roll(x, (down, right), (0, 1)) for down in (-1, 0, 1) for right in (-1, 0, 1) if (down, right) != (0, 0)]
-    count = sum(around)
+    around = [
+        np.roll(x, (down, right), (0, 1)) for down in (-1, 0, 1) for right in (-1, 0, 1) if (down, right) != (0, 0)
+    ]
+    count = np.sum(around, axis=0)
     return {"out": (count == 3) | ((count == 2) & (x == 1))}
 
 
@@ -320,6 +340,13 @@ KERNELS = [
         constants={"BLOCK": 1},
         reference=collatz_of,
         num_warps=1,
+    ),
+    Kernel(
+        collatz_each,
+        grid=(2,),
+        arguments={"x": reads("int32", 256, values=integers(1, 1000)), "steps": writes("int32", 256)},
+        constants={"BLOCK": 128},
+        reference=collatz_of,
     ),
     Kernel(
         newton,
@@ -394,7 +421,7 @@ KERNELS = [
         num_warps=1,
         prints=(
             *(f"pid (0, 0, 0) idx ({place:2}) value: {10 * place}" for place in range(32)),
-            *(["pid (0, 0, 0) idx () sum : 4960"] * 32),
+            *(["pid (0, 0, 0) idx () sum: 4960"] * 32),
         ),
     ),
     Kernel(

@@ -13,6 +13,9 @@ import numpy as np
 Values = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
 """Makes an array of a shape; the declared dtype is applied afterwards."""
 
+Reference = Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]
+"""From every tensor with values, by name, to every written tensor, by name, in any precision."""
+
 SEED = 20261130
 
 TYPES: dict[str, tuple[str, np.dtype]] = {
@@ -71,8 +74,7 @@ class Kernel:
     """A `triton.jit` function. Its arguments are `arguments` in this order, then `constants`."""
     grid: tuple[int, ...]
     arguments: Mapping[str, Tensor | Scalar]
-    reference: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]
-    """From every tensor with values, by name, to every written tensor, by name, in any precision."""
+    reference: Reference
     constants: Mapping[str, Any] = field(default_factory=dict)
     tolerance: Tolerance = Tolerance()
     num_warps: int = 4
@@ -177,8 +179,8 @@ def integers(low: int, high: int) -> Values:
 def bits(dtype: str) -> Values:
     """Any bit pattern of a dtype: NaN, infinities and subnormal numbers among them."""
     numpy = TYPES[dtype][1]
-    return lambda stream, shape: (
-        np.frombuffer(stream.bytes(int(np.prod(shape)) * numpy.itemsize), dtype=numpy).reshape(shape)
+    return lambda stream, shape: np.frombuffer(stream.bytes(int(np.prod(shape)) * numpy.itemsize), dtype=numpy).reshape(
+        shape
     )
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 import triton
 import triton.language as tl
-
 from declaration import Kernel, Tolerance, cdiv, f32, i32, i64, integers, normal, reads, updates, wide, writes
 
 
@@ -82,9 +81,7 @@ def descriptor_copy(x, out, rows, columns, BLOCK_R: tl.constexpr, BLOCK_C: tl.co
 
 
 @triton.jit
-def descriptor_matmul(
-    a, b, c, m, n, k, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr
-):
+def descriptor_matmul(a, b, c, m, n, k, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
     left = tl.make_tensor_descriptor(a, [m, k], [k, 1], [BLOCK_M, BLOCK_K])
     right = tl.make_tensor_descriptor(b, [n, k], [k, 1], [BLOCK_N, BLOCK_K])
     target = tl.make_tensor_descriptor(c, [m, n], [n, 1], [BLOCK_M, BLOCK_N])

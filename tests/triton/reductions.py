@@ -3,10 +3,9 @@
 import numpy as np
 import triton
 import triton.language as tl
+from declaration import Kernel, Scalar, Tensor, Tolerance, cdiv, f32, i32, integers, normal, reads, some, wide, writes
 
-from declaration import Kernel, Tolerance, cdiv, f32, i32, integers, normal, reads, some, wide, writes
-
-ROWS, COLUMNS = 48, 1000
+ROWS, COLUMNS = 48, 1008
 
 
 @triton.jit
@@ -208,7 +207,11 @@ def of_integers(t: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 BLOCK = {"BLOCK": 1024}
-MATRIX = {"x": reads("float32", ROWS, COLUMNS), "out": writes("float32", ROWS, COLUMNS), "columns": i32(COLUMNS)}
+MATRIX: dict[str, Tensor | Scalar] = {
+    "x": reads("float32", ROWS, COLUMNS),
+    "out": writes("float32", ROWS, COLUMNS),
+    "columns": i32(COLUMNS),
+}
 
 KERNELS = [
     Kernel(
@@ -283,6 +286,17 @@ KERNELS = [
         reference=lambda t: {"out": softmax_of(t["x"])},
         tolerance=Tolerance(1e-7, 2e-3),
         num_warps=1,
+    ),
+    Kernel(
+        # No row but the first starts at a multiple of 16 bytes: nothing can be wide.
+        softmax,
+        name="softmax_ragged",
+        grid=(ROWS,),
+        arguments={"x": reads("float32", ROWS, 1001), "out": writes("float32", ROWS, 1001), "columns": i32(1001)},
+        constants=BLOCK,
+        reference=lambda t: {"out": softmax_of(t["x"])},
+        tolerance=Tolerance(1e-7, 1e-5),
+        num_warps=8,
     ),
     Kernel(
         softmax_online,

@@ -3,7 +3,6 @@
 import numpy as np
 import triton
 import triton.language as tl
-
 from declaration import Kernel, Tolerance, f32, i32, integers, reads, uniform, wide, writes
 
 ROWS, COLUMNS = 24, 256

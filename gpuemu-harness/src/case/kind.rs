@@ -163,3 +163,13 @@ impl fmt::Display for Kind {
         f.pad(self.name())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_contract_has_the_same_layouts() {
+        assert_eq!(LayoutKind::ALL.map(LayoutKind::name), *gpuemu_contract::keys::LAYOUTS);
+    }
+}

@@ -5,8 +5,9 @@ use crate::inspect::committed::{self, Committed, is_written_by_hand, shown, sour
 use crate::inspect::finding::Place;
 use gpuemu_contract::Kernel;
 use gpuemu_ptx::arch::Arch;
+use gpuemu_ptx::metrics::{self, Metrics};
 use gpuemu_ptx::parse::LineIndex;
-use gpuemu_ptx::program::{Function, FunctionId, LocationId, Program};
+use gpuemu_ptx::program::{Form, Function, FunctionId, Instruction, LocationId, Program};
 use gpuemu_ptx::vendor::{EntryReport, Job, SassMix, Toolbox};
 use std::path::Path;
 
@@ -14,7 +15,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Artifact<'a> {
     /// The folder of `gpuemu.toml`.
-    root: &'a Path,
+    pub root: &'a Path,
     /// The PTX and what it records.
     pub committed: Committed,
     /// The PTX, resolved.
@@ -65,9 +66,30 @@ impl<'a> Artifact<'a> {
         self.program.function(self.entry)
     }
 
-    /// Names of the kernel's instructions with their modifiers, in order.
-    pub fn instructions(&self) -> Vec<&str> {
-        self.function().instructions.iter().map(|instruction| &*self.program.form(instruction.form).text).collect()
+    /// The instructions that the kernel reaches, with their forms: its own first, then those of functions it calls.
+    pub fn instructions<'m>(
+        &'m self,
+        metrics: &'m Metrics,
+    ) -> impl Iterator<Item = (metrics::Place, &'m Instruction, &'m Form)> {
+        metrics.functions.iter().flat_map(|id| {
+            (0u32..).zip(&self.program.function(*id).instructions).map(|(index, instruction)| {
+                let place = metrics::Place::new(&self.program, *id, index);
+                (place, instruction, self.program.form(instruction.form))
+            })
+        })
+    }
+
+    /// The first instruction of this form.
+    pub fn first(&self, metrics: &Metrics, is: impl Fn(&Form) -> bool) -> Option<metrics::Place> {
+        self.instructions(metrics).find(|(_, _, form)| is(form)).map(|(place, ..)| place)
+    }
+
+    /// Where a person should look: in the source where it is known and there, else in the PTX.
+    pub fn place(&self, place: metrics::Place) -> Place {
+        self.place_in_source(place.location).unwrap_or_else(|| {
+            let instruction = &self.program.function(place.function).instructions[place.instruction as usize];
+            self.place_in_ptx(instruction.offset)
+        })
     }
 
     /// Where an instruction stands in the PTX.

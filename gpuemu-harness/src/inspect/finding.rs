@@ -38,6 +38,15 @@ pub struct Place {
     pub column: u32,
 }
 
+/// A place that has to do with a finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Related {
+    /// What is there.
+    pub message: String,
+    /// Where: in the user's source where it is known, else in the PTX.
+    pub place: Place,
+}
+
 /// One thing that an inspection found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
@@ -55,6 +64,8 @@ pub struct Finding {
     pub source: Option<Place>,
     /// Where in the PTX.
     pub ptx: Option<Place>,
+    /// Other places that have to do with it.
+    pub related: Vec<Related>,
     /// Why the contract allows it, where it does.
     pub allowed: Option<String>,
 }
@@ -83,6 +94,9 @@ impl Finding {
                     let _ = writeln!(text, "  {:margin$} | {before}^", "");
                 }
             }
+        }
+        for related in &self.related {
+            let _ = writeln!(text, "    {}: {}", shown(&related.place, root), related.message);
         }
         if let (Some(_), Some(ptx)) = (&self.source, &self.ptx) {
             let _ = writeln!(text, "    in {}", shown(ptx, root));
@@ -165,6 +179,7 @@ pub(crate) mod tests {
             target: "sm_80".into(),
             source: Some(Place { file: file.to_owned(), line, column }),
             ptx: Some(Place { file: file.with_extension("sm_80.ptx"), line: 112, column: 5 }),
+            related: Vec::new(),
             allowed: None,
         }
     }

@@ -4,13 +4,23 @@
 //! nothing about them (a compiler names every value anew), so without `ptxas` a limit is told to be unjudged.
 
 use crate::inspect::artifact::{self, Artifact};
-use crate::inspect::figures::Measured;
 use crate::inspect::finding::{Finding, Level};
 use gpuemu_contract::{ArtifactChecks, Kernel};
+use gpuemu_ptx::metrics::Metrics;
+use gpuemu_ptx::program::Instruction;
 
-/// The rules of this file, beside those of the lint.
-pub const RULES: [&str; 5] =
-    ["max-registers", "max-spills", "max-local-memory", "required-pattern", "forbidden-pattern"];
+/// The rule of artifacts that cannot be inspected at all.
+pub const UNREADABLE: &str = "artifact";
+
+/// The rules of this file, beside those of the lint, and what each finds.
+pub const RULES: [(&str, &str); 6] = [
+    (UNREADABLE, "the artifact is missing, older than its source, no PTX, or has no such entry"),
+    ("max-registers", "more registers than artifact_checks allow"),
+    ("max-spills", "more spilled words than artifact_checks allow"),
+    ("max-local-memory", "more local memory than artifact_checks allow"),
+    ("required-pattern", "no instruction has a name that artifact_checks require"),
+    ("forbidden-pattern", "an instruction has a name that artifact_checks forbid"),
+];
 
 /// What `ptxas` reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,9 +73,10 @@ pub fn inspect(
     artifact: &Artifact<'_>,
     kernel: &Kernel,
     assembled: &Result<artifact::Assembled, String>,
-    measured: &Measured,
+    metrics: &Metrics,
 ) -> (Vec<Finding>, Vec<String>) {
-    let instructions = artifact.instructions();
+    let (instructions, names): (Vec<&Instruction>, Vec<&str>) =
+        artifact.instructions(metrics).map(|(_, instruction, form)| (instruction, &*form.text)).unzip();
     let cost = Cost {
         assembled: assembled.as_ref().map_err(String::as_str).map(|assembled| Assembled {
             registers: assembled.report.registers,
@@ -73,14 +84,14 @@ pub fn inspect(
             spill_loads: assembled.report.spill_loads.into(),
             stack: assembled.report.stack_frame.into(),
         }),
-        live_registers: measured.live_registers,
-        declared_local: measured.declared_local,
-        instructions: &instructions,
+        live_registers: metrics.pressure.registers,
+        declared_local: metrics.local_bytes,
+        instructions: &names,
     };
     let policy = judge(&kernel.artifact_checks, &cost);
     let function = artifact.function();
     let findings = policy.violations.into_iter().map(|violation| {
-        let instruction = violation.instruction.map(|at| &function.instructions[at]);
+        let instruction = violation.instruction.map(|at| instructions[at]);
         // What is about the whole kernel stands at its beginning.
         let first = function.instructions.first().and_then(|first| first.location);
         let (offset, location) = instruction.map_or((function.offset, first), |i| (i.offset, i.location));
@@ -92,6 +103,7 @@ pub fn inspect(
             target: artifact.arch.name.clone(),
             source: artifact.place_in_source(location),
             ptx: Some(artifact.place_in_ptx(offset)),
+            related: Vec::new(),
             allowed: None,
         }
     });

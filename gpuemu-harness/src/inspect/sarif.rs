@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::files::{alone, write_atomically};
 use crate::inspect::finding::{Finding, Place};
+use crate::inspect::{lint, policy};
 use blake2::digest::consts::U8;
 use blake2::{Blake2b, Digest};
 use serde_json::{Value, json};
@@ -68,7 +69,7 @@ fn log(mut results: Vec<Value>) -> Value {
         (text("project"), text("test"), line, result["ruleId"].to_string())
     });
     let names: BTreeSet<&str> = results.iter().filter_map(|result| result["ruleId"].as_str()).collect();
-    let rules: Vec<Value> = names.iter().map(|name| json!({ "id": name })).collect();
+    let rules: Vec<Value> = names.iter().map(|name| rule(name)).collect();
     json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -77,6 +78,19 @@ fn log(mut results: Vec<Value>) -> Value {
             "results": results,
         }],
     })
+}
+
+fn rule(name: &str) -> Value {
+    let checks = || policy::RULES.iter().find(|(rule, _)| *rule == name).map(|(_, summary)| (*summary, ""));
+    match lint::about(name).or_else(checks) {
+        None => json!({ "id": name }),
+        Some((summary, "")) => json!({ "id": name, "shortDescription": { "text": summary } }),
+        Some((summary, explanation)) => json!({
+            "id": name,
+            "shortDescription": { "text": summary },
+            "fullDescription": { "text": explanation },
+        }),
+    }
 }
 
 /// `earlier`: how many findings of the test say the same and stand before it.
@@ -93,11 +107,19 @@ fn result(finding: &Finding, found: &Found<'_>, earlier: usize) -> Value {
     if let Some(place) = finding.place() {
         result["locations"] = json!([location(place, repository)]);
     }
-    if let (Some(_), Some(ptx)) = (&finding.source, &finding.ptx) {
-        let mut related = location(ptx, repository);
-        related["id"] = json!(1);
-        related["message"] = json!({ "text": "the compiled instruction" });
-        result["relatedLocations"] = json!([related]);
+    let compiled = finding.source.as_ref().and(finding.ptx.as_ref()).map(|ptx| (ptx, "the compiled instruction"));
+    let others = finding.related.iter().map(|related| (&related.place, related.message.as_str()));
+    let related: Vec<Value> = (1..)
+        .zip(others.chain(compiled))
+        .map(|(id, (place, message))| {
+            let mut related = location(place, repository);
+            related["id"] = json!(id);
+            related["message"] = json!({ "text": message });
+            related
+        })
+        .collect();
+    if !related.is_empty() {
+        result["relatedLocations"] = json!(related);
     }
     if let Some(reason) = &finding.allowed {
         result["suppressions"] = json!([{ "kind": "external", "justification": reason }]);
@@ -161,7 +183,8 @@ mod tests {
         let root = Path::new("/repository");
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lint.sarif");
-        let plain = finding(&root.join("kernels/soft max\u{e9}.cu"), 12, 5);
+        // What rules of the lint say of themselves is theirs to change.
+        let plain = Finding { rule: "max-spills", ..finding(&root.join("kernels/soft max\u{e9}.cu"), 12, 5) };
         let findings = [
             plain.clone(),
             Finding { allowed: Some("the loop runs once".into()), level: Level::Warning, ..plain.clone() },

@@ -10,6 +10,9 @@ use std::fmt::Write;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+/// So many figures are shown whether they changed or not.
+const MANY: usize = 12;
+
 /// The folder beside `gpuemu.toml` that holds accepted figures.
 pub const FOLDER: &str = "gpuemu-snapshots";
 
@@ -74,6 +77,8 @@ pub struct Baseline<'a> {
     pub metrics: Vec<Metric>,
     /// Tools whose figures are compared only where they are there, and judged only by the version that was accepted.
     pub tools: Vec<Tool>,
+    /// What names of figures begin with that are parts of a whole: shown, and 0 where they are not written.
+    pub parts: &'static [&'static str],
 }
 
 /// When a change is too large, and what follows.
@@ -104,6 +109,8 @@ pub struct Judgement {
     pub failure: Option<String>,
     /// What a person should know of a test that passes, one line each.
     pub notes: Vec<String>,
+    /// What was not judged and why, one line a tool.
+    pub unjudged: Vec<String>,
 }
 
 /// Compares figures with the accepted ones and writes what is to be reviewed.
@@ -145,16 +152,16 @@ pub fn judge(baseline: &Baseline<'_>, budget: Budget, settings: &Snapshots) -> R
             return unmatched(baseline, &path, &pending, settings, said, &compared);
         }
         store(baseline, &path, &pending, settings)?;
-        return Ok(Judgement { failure: None, notes: std::iter::once(said).chain(compared.unjudged).collect() });
+        return Ok(Judgement { failure: None, notes: vec![said], unjudged: compared.unjudged });
     }
     let _ = std::fs::remove_file(&pending);
     if settings.update == SnapshotUpdate::Force {
         write_atomically(&path, text(baseline).as_bytes())?;
-        return Ok(Judgement::default());
+        return Ok(Judgement { unjudged: compared.unjudged, ..Judgement::default() });
     }
     let better = joined(named(Change::Better));
     let note = (!better.is_empty()).then(|| format!("better than accepted: {better}; INSTA_UPDATE=force keeps that"));
-    Ok(Judgement { failure: None, notes: note.into_iter().chain(compared.unjudged).collect() })
+    Ok(Judgement { failure: None, notes: note.into_iter().collect(), unjudged: compared.unjudged })
 }
 
 fn joined(names: impl Iterator<Item = String>) -> String {
@@ -172,7 +179,7 @@ fn unmatched(
 ) -> Result<Judgement> {
     let written = store(baseline, path, pending, settings)?;
     if written.as_deref() == Some(path) || settings.force_pass {
-        return Ok(Judgement { failure: None, notes: vec![said] });
+        return Ok(Judgement { failure: None, notes: vec![said], unjudged: compared.unjudged.clone() });
     }
     let mut failure = format!("{said}\n");
     let rows = &compared.rows;
@@ -182,6 +189,8 @@ fn unmatched(
             .iter()
             .map(|metric| [metric.name.clone(), number(metric.value), String::new(), String::new()])
             .collect(),
+        // Of many figures, those that are as they were would only hide the others.
+        _ if rows.len() > MANY => rows.iter().filter(|row| row.accepted != row.now).map(Row::cells).collect(),
         _ => rows.iter().map(Row::cells).collect(),
     };
     let head = if rows.is_empty() { ["figure", "now", "", ""] } else { ["figure", "accepted", "now", ""] };
@@ -192,6 +201,12 @@ fn unmatched(
         let [name, old, new, remark] = row;
         let line = format!("  {name:<0$}  {old:>1$}  {new:>2$}  {remark}", widths[0], widths[1], widths[2]);
         let _ = writeln!(failure, "{}", line.trim_end());
+    }
+    match rows.iter().filter(|row| row.accepted == row.now).count() {
+        equal if rows.len() > MANY && equal > 0 => {
+            let _ = writeln!(failure, "  and {equal} as accepted");
+        }
+        _ => {}
     }
     for note in &compared.unjudged {
         let _ = writeln!(failure, "  {note}");
@@ -205,7 +220,7 @@ fn unmatched(
         ),
         None => writeln!(failure, "  review   run it again with INSTA_UPDATE=new (CI writes no snapshots)"),
     };
-    Ok(Judgement { failure: Some(failure), notes: Vec::new() })
+    Ok(Judgement { failure: Some(failure), notes: Vec::new(), unjudged: compared.unjudged.clone() })
 }
 
 fn shown(path: &Path, root: &Path) -> String {
@@ -388,6 +403,11 @@ fn compare(accepted: &Accepted, baseline: &Baseline<'_>, budget: f64) -> Compari
         change: Change::OneSided,
         place: None,
     }));
+    for row in rows.iter_mut().filter(|row| baseline.parts.iter().any(|part| row.name.starts_with(part))) {
+        row.accepted.get_or_insert(0.0);
+        row.now.get_or_insert(0.0);
+        row.change = Change::Within;
+    }
     let unjudged = baseline.tools.iter().filter_map(|tool| set_apart(&mut rows, tool, accepted)).collect();
     Comparison { rows, unjudged }
 }
@@ -461,6 +481,7 @@ mod tests {
             info: vec![("dtype", "float32".to_owned()), ("cases", "60".to_owned())],
             metrics: metrics.iter().map(|&(name, value, judged)| Metric::new(name, value, judged)).collect(),
             tools: Vec::new(),
+            parts: &["mix_"],
         }
     }
 
@@ -590,7 +611,7 @@ mod tests {
         );
         let lenient = Budget { fails: false, ..BUDGET };
         let told = judge(&worse, lenient, &settings(SnapshotUpdate::Nothing)).unwrap();
-        assert_eq!(told, Judgement { failure: None, notes: vec![lines[0].to_owned()] });
+        assert_eq!(told, Judgement { notes: vec![lines[0].to_owned()], ..Judgement::default() });
         let forced = Snapshots { force_pass: true, ..settings(SnapshotUpdate::Pending) };
         assert_eq!(judge(&worse, BUDGET, &forced).unwrap().failure, None);
     }
@@ -644,6 +665,17 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_a_whole_come_and_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let shown = Judged::Shown;
+        let old = [("instructions", 10.0, LOWER), ("mix_move", 4.0, shown), ("mix_half", 6.0, shown)];
+        judge(&baseline(folder.path(), &old), BUDGET, &settings(SnapshotUpdate::InPlace)).unwrap();
+        let new = [("instructions", 10.0, LOWER), ("mix_move", 8.0, shown), ("mix_single", 2.0, shown)];
+        let judgement = judge(&baseline(folder.path(), &new), BUDGET, &settings(SnapshotUpdate::Nothing)).unwrap();
+        assert_eq!(judgement, Judgement::default());
+    }
+
+    #[test]
     fn figures_of_a_tool_are_judged_by_the_version_that_was_accepted() {
         // The versions accepted and here, the registers accepted and here; what is told, and whether it fails.
         let absent = Err("no ptxas here");
@@ -692,7 +724,7 @@ mod tests {
             judge(&make(old, old_registers, 100.0), BUDGET, &settings(SnapshotUpdate::InPlace)).unwrap();
             let judgement =
                 judge(&make(new, new_registers, 100.0), BUDGET, &settings(SnapshotUpdate::Nothing)).unwrap();
-            let notes: Vec<&str> = judgement.notes.iter().map(String::as_str).collect();
+            let notes: Vec<&str> = judgement.unjudged.iter().map(String::as_str).collect();
             assert_eq!(judgement.failure.is_some(), fails, "{told}");
             assert_eq!(notes, Vec::from_iter(Some(told).filter(|told| !told.is_empty())));
             // The other figures are judged all the same, and what is not judged is told there too.

@@ -4,13 +4,13 @@ use crate::environment::Update;
 use crate::error::{Error, Result};
 use crate::inspect::artifact::{Artifact, Assembled};
 use crate::inspect::committed::{is_written_by_hand, path_of, source_of};
-use crate::inspect::finding::Finding;
-use crate::inspect::snapshot::{self, Baseline, Budget, FOLDER, Tool};
+use crate::inspect::finding::{Finding, Level, Place, repository};
+use crate::inspect::snapshot::{self, Baseline, Budget, FOLDER, Judgement, Tool};
 use crate::inspect::{compile, figures, lint, policy, sarif};
 use crate::pipeline::session::Session;
 use crate::report::artifact::Inspected;
 use crate::report::results;
-use gpuemu_contract::Kernel;
+use gpuemu_contract::{Kernel, LintPolicy};
 use std::path::Path;
 
 /// What became of an artifact test.
@@ -20,27 +20,84 @@ pub struct Finished {
     pub failure: Option<String>,
     /// Its figures, in the order of the snapshot.
     pub figures: Vec<(String, String)>,
-    /// What is told of it below the summary of the run.
-    pub notes: Vec<String>,
+    /// What is told of it below the summary of the run, without its name: several targets may share it.
+    pub told: Vec<String>,
+    /// Annotations of warnings, where GitHub Actions asks for them.
+    pub annotations: Vec<String>,
     /// Checks that were not judged, each with its reason.
     pub unjudged: Vec<String>,
     /// Why `ptxas` was not asked.
     pub no_ptxas: Option<String>,
 }
 
-/// Runs the test of a kernel and a target; results go to `results`, and `is_test` says which tests the project has.
-///
-/// # Errors
-///
-/// When the artifact cannot be inspected at all: it is missing, stale, no PTX, or has no such entry.
+/// Runs the test of a kernel and a target; results go to `folder`, and `is_test` says which tests the project has.
 pub fn run(
     session: &Session,
     test: &str,
     kernel: &Kernel,
     target: &str,
-    results_folder: &Path,
+    folder: &Path,
     is_test: impl Fn(&str) -> bool,
-) -> Result<Finished> {
+) -> Finished {
+    let (mut finished, findings) = match inspect(session, test, kernel, target, folder) {
+        Ok(finished) => finished,
+        Err(error) => unreadable(session, test, kernel, target, folder, &error),
+    };
+    if let Err(error) = log(session, test, &findings, folder, is_test) {
+        finished.told.push(format!("findings not logged: {error}"));
+    }
+    finished
+}
+
+/// What is told of an artifact that is missing, stale, no PTX, or has no such entry.
+fn unreadable(
+    session: &Session,
+    test: &str,
+    kernel: &Kernel,
+    target: &str,
+    folder: &Path,
+    error: &Error,
+) -> (Finished, Vec<Finding>) {
+    let text = error.to_string();
+    let finding = Finding {
+        rule: policy::UNREADABLE,
+        level: Level::Error,
+        message: text.lines().next().unwrap_or_default().to_owned(),
+        kernel: kernel.name.clone(),
+        target: target.to_owned(),
+        source: None,
+        ptx: kernel.source.as_deref().map(|source| Place { file: path_of(source, target), line: 1, column: 0 }),
+        related: Vec::new(),
+        allowed: None,
+    };
+    let mut failure = format!("{test} failed: {text} [{}]\n", error.code());
+    if session.environment().github {
+        failure.push_str(&finding.annotation(&repository(session.contract().root())));
+        failure.push('\n');
+    }
+    let findings = vec![finding];
+    let line = Inspected {
+        test,
+        kernel: &kernel.name,
+        target,
+        info: &[],
+        metrics: &[],
+        findings: &findings,
+        judgement: &Judgement::default(),
+        fails_from: Some(Level::Error),
+    };
+    let written = results::write(folder, test, &[line.line()]);
+    let told = written.err().map(|error| format!("results not written: {error}"));
+    (Finished { failure: Some(failure), told: told.into_iter().collect(), ..Finished::default() }, findings)
+}
+
+fn inspect(
+    session: &Session,
+    test: &str,
+    kernel: &Kernel,
+    target: &str,
+    folder: &Path,
+) -> Result<(Finished, Vec<Finding>)> {
     let (contract, environment) = (session.contract(), session.environment());
     let root = contract.root();
     let replay = session.rerun(test);
@@ -57,17 +114,18 @@ pub fn run(
     if let (Err(why), true) = (&assembled, environment.require) {
         return Err(Error::Tool(format!("{why} (GPUEMU_REQUIRE=1)")));
     }
-    let measured = figures::measure(&artifact, kernel, assembled.as_ref().ok());
-    let (mut findings, unjudged) = policy::inspect(&artifact, kernel, &assembled, &measured);
-    findings.extend(lint::findings(&artifact, kernel, target));
+    let metrics = gpuemu_ptx::metrics::measure(&artifact.program, artifact.entry);
+    let (mut findings, unjudged) = policy::inspect(&artifact, kernel, &assembled, &metrics);
+    findings.extend(lint::findings(&artifact, kernel, &metrics));
     let info = info(&artifact, kernel, assembled.as_ref().ok());
     let baseline = Baseline {
         root,
         file: Path::new(FOLDER).join("artifact").join(format!("{}.{target}.snap", kernel.name)),
         description: format!("What {} costs on {target}.", kernel.name),
         info,
-        metrics: measured.metrics,
+        metrics: figures::measure(&artifact, kernel, &metrics, assembled.as_ref().ok()),
         tools: tools(&assembled),
+        parts: figures::PARTS,
     };
     let policies = &contract.policies;
     let budget = Budget { relative: policies.warn_threshold, fails: policies.fail_on_regression };
@@ -80,18 +138,30 @@ pub fn run(
         metrics: &baseline.metrics,
         findings: &findings,
         judgement: &judgement,
+        fails_from: match policies.lint {
+            LintPolicy::Error => Some(Level::Error),
+            LintPolicy::Warning => Some(Level::Warning),
+            LintPolicy::Never => None,
+        },
     };
     let mut finished = Finished {
         failure: inspected.failure(root, &replay, environment.github),
         figures: baseline.metrics.iter().map(|metric| (metric.name.clone(), metric.value.to_string())).collect(),
-        notes: inspected.notes(root, environment.github),
+        told: inspected.told(root),
+        annotations: if environment.github { inspected.annotations(root) } else { Vec::new() },
         unjudged,
         no_ptxas: assembled.as_ref().err().cloned(),
     };
-    finished.notes.extend(unused(session, kernel, target, &findings).map(|note| format!("{test}: {note}")));
-    results::write(results_folder, test, &[inspected.line()])?;
-    log(session, test, &findings, results_folder, is_test)?;
-    Ok(finished)
+    // Without ptxas there is one line for all artifacts; with it, what sets its figures apart is a fact of this one.
+    match &assembled {
+        Ok(_) => finished.told.extend(judgement.unjudged.iter().cloned()),
+        Err(_) => finished.unjudged.extend(judgement.unjudged.iter().cloned()),
+    }
+    finished.told.extend(unused(session, kernel, target, &findings));
+    if let Err(error) = results::write(folder, test, &[inspected.line()]) {
+        finished.told.push(format!("results not written: {error}"));
+    }
+    Ok((finished, findings))
 }
 
 /// Facts beside the figures.
@@ -118,10 +188,11 @@ fn info(artifact: &Artifact<'_>, kernel: &Kernel, assembled: Option<&Assembled>)
 
 fn tools(assembled: &std::result::Result<Assembled, String>) -> Vec<Tool> {
     let version = |assembled: &Assembled| assembled.ptxas.clone();
-    let ptxas = assembled.as_ref().map(version).map_err(Clone::clone);
+    let absent = || "there is no ptxas here".to_owned();
+    let ptxas = assembled.as_ref().map(version).map_err(|_| absent());
     let sass = match assembled {
         Ok(assembled) => assembled.sass.as_ref().map(|_| version(assembled)).map_err(Clone::clone),
-        Err(why) => Err(why.clone()),
+        Err(_) => Err(absent()),
     };
     vec![Tool { name: "ptxas", version: ptxas }, Tool { name: "sass", version: sass }]
 }
@@ -139,7 +210,8 @@ fn unused(session: &Session, kernel: &Kernel, target: &str, findings: &[Finding]
         }
         // One that cannot be read fails in its own test, and may well break the rule.
         let artifact = Artifact::open(kernel, other, session.contract().root(), "").ok()?;
-        let broken = lint::findings(&artifact, kernel, other);
+        let metrics = gpuemu_ptx::metrics::measure(&artifact.program, artifact.entry);
+        let broken = lint::findings(&artifact, kernel, &metrics);
         unused.retain(|rule| !broken.iter().any(|finding| finding.rule == *rule));
     }
     let rules = unused.iter().map(|rule| format!("`{rule}`")).collect::<Vec<_>>().join(", ");
@@ -151,12 +223,12 @@ fn log(
     session: &Session,
     test: &str,
     findings: &[Finding],
-    results_folder: &Path,
+    folder: &Path,
     is_test: impl Fn(&str) -> bool,
 ) -> Result<()> {
-    let repository = crate::inspect::finding::repository(session.contract().root());
+    let repository = repository(session.contract().root());
     // Packages that share a target folder are told apart as their results are.
-    let project = results_folder.file_name().unwrap_or_default().to_string_lossy();
+    let project = folder.file_name().unwrap_or_default().to_string_lossy();
     let found = sarif::Found { project: &project, test, repository: &repository, findings };
-    sarif::record(&results::lint_log(results_folder), &found, is_test)
+    sarif::record(&results::lint_log(folder), &found, is_test)
 }

@@ -231,6 +231,15 @@ impl Session {
         )))
     }
 
+    /// Why an op cannot be tested by itself here: nothing is bound to it but a compiled kernel.
+    pub fn computed_by_kernel(&self, op: &str) -> Option<String> {
+        let kernel = self.contract.kernels.iter().find(|kernel| kernel.op.as_deref() == Some(op))?;
+        let bound = self.subjects.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).contains_key(op);
+        let scripted = self.contract.op(op).is_some_and(|op| op.op_script.is_some());
+        let nothing = !bound && !scripted && matches!(Function::bound(op), Ok(None));
+        nothing.then(|| format!("only kernel {} computes it, and compiled kernels are not executed yet", kernel.name))
+    }
+
     /// Puts a subject in place of whatever the op has: for callers that use gpuemu as a library.
     pub fn bind(&self, op: &str, subject: Arc<dyn Subject>) {
         let slot: Slot<dyn Subject> = Arc::default();

@@ -64,5 +64,6 @@ pub fn baseline<'a>(root: &'a Path, measured: &Measurement<'_>) -> Baseline<'a> 
         ],
         metrics,
         tools: Vec::new(),
+        parts: &[],
     }
 }

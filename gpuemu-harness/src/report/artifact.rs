@@ -1,6 +1,7 @@
 //! What is told of an inspected artifact: the text of a failure, one JSON line, annotations.
 
 use crate::inspect::finding::{Finding, Level, repository};
+use crate::inspect::policy::RULES;
 use crate::inspect::snapshot::{Judgement, Metric};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -24,6 +25,8 @@ pub struct Inspected<'a> {
     pub findings: &'a [Finding],
     /// How the figures compare with the accepted ones.
     pub judgement: &'a Judgement,
+    /// From which level on findings of the lint fail the test; `None`: never.
+    pub fails_from: Option<Level>,
 }
 
 /// One line of a results file.
@@ -40,23 +43,31 @@ pub struct Line<'a> {
 impl<'a> Inspected<'a> {
     /// Findings for which the test fails.
     pub fn errors(&self) -> impl Iterator<Item = &'a Finding> {
-        self.findings.iter().filter(|finding| finding.level == Level::Error && finding.allowed.is_none())
+        self.findings.iter().filter(|finding| self.fails(finding))
     }
 
     /// Findings that are told and no reason to fail.
     pub fn warnings(&self) -> impl Iterator<Item = &'a Finding> {
-        self.findings.iter().filter(|finding| finding.level != Level::Error && finding.allowed.is_none())
+        let told = |finding: &&Finding| finding.level >= Level::Warning && finding.allowed.is_none();
+        self.findings.iter().filter(told).filter(|finding| !self.fails(finding))
+    }
+
+    fn fails(&self, finding: &Finding) -> bool {
+        let is_check = RULES.iter().any(|(rule, _)| *rule == finding.rule);
+        finding.allowed.is_none() && (is_check || self.fails_from.is_some_and(|level| finding.level >= level))
     }
 
     /// Its line in the results.
     pub fn line(&self) -> Line<'a> {
         let failed = self.errors().next().is_some() || self.judgement.failure.is_some();
+        // Figures that JSON cannot say are none here.
+        let finite = |metric: &&Metric| metric.value.is_finite();
         Line {
             verdict: if failed { "fail" } else { "pass" },
             kernel: self.kernel,
             target: self.target,
             info: self.info.iter().map(|(name, value)| (*name, value.as_str())).collect(),
-            metrics: self.metrics.iter().map(|metric| (metric.name.as_str(), metric.value)).collect(),
+            metrics: self.metrics.iter().filter(finite).map(|metric| (metric.name.as_str(), metric.value)).collect(),
             findings: self.findings,
         }
     }
@@ -90,13 +101,14 @@ impl<'a> Inspected<'a> {
         Some(text)
     }
 
-    /// What is told below the summary of a run, one line each.
-    pub fn notes(&self, root: &Path, annotate: bool) -> Vec<String> {
+    /// What is told below the summary of a run, one line each, that several targets may share.
+    pub fn told(&self, root: &Path) -> Vec<String> {
+        self.warnings().map(|finding| finding.line(root)).chain(self.judgement.notes.iter().cloned()).collect()
+    }
+
+    /// Annotations of what is told.
+    pub fn annotations(&self, root: &Path) -> Vec<String> {
         let repository = repository(root);
-        let told = self.warnings().map(|finding| match annotate {
-            true => finding.annotation(&repository),
-            false => format!("{}: {}", self.test, finding.line(root)),
-        });
-        told.chain(self.judgement.notes.iter().map(|note| format!("{}: {note}", self.test))).collect()
+        self.warnings().map(|finding| finding.annotation(&repository)).collect()
     }
 }

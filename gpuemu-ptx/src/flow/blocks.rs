@@ -131,6 +131,20 @@ impl Flow {
             && contains(self.subtree[above.0 as usize], self.subtree[below.0 as usize])
     }
 
+    /// Calls `visit` with every block whose execution the branch at the end of `block` decides, closer ones first. A
+    /// block may come twice, for two ways out.
+    pub fn controlled_by(&self, block: BlockId, mut visit: impl FnMut(BlockId)) {
+        let end = self.block(block).post_dominator;
+        for next in self.successors(block) {
+            let mut walk = Some(next);
+            while walk != end {
+                let Some(controlled) = walk else { break };
+                visit(controlled);
+                walk = self.block(controlled).post_dominator;
+            }
+        }
+    }
+
     /// Loops around a block.
     pub fn depth(&self, block: BlockId) -> u32 {
         self.block(block).innermost.map_or(0, |id| self.loops[id.0 as usize].depth)

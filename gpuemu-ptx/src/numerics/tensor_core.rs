@@ -219,7 +219,7 @@ fn group_sum(
     let mut d = [0; COLUMNS];
     for n in 0..COLUMNS {
         let down = (c_fraction + largest[n] - c[n].exponent).min(63);
-        let term = ((i64::from(c[n].significand.unsigned_abs()) << rule.fraction_bits) >> down) as i64;
+        let term = (i64::from(c[n].significand.unsigned_abs()) << rule.fraction_bits) >> down;
         let sum = total[n] + if c[n].significand < 0 { -term } else { term };
         d[n] = if largest[n] >= SPECIAL / 2 {
             special(accumulator, a, |k| Part { significand: b_significand[k][n], exponent: b_exponent[k][n] }, c[n])

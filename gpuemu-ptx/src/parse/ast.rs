@@ -378,6 +378,13 @@ pub enum Operand<'a> {
         /// Bytes added.
         offset: i64,
     },
+    /// `[base+offset].unified`: an address that every processor of the system can use as it is.
+    Unified {
+        /// A register or a variable.
+        base: &'a str,
+        /// Bytes added.
+        offset: i64,
+    },
     /// `[base, {x, y}]` and longer: an address followed by coordinates or more, as textures and tensor copies take. The
     /// first is an [`Operand::Address`].
     Indexed(Range<u32>),

@@ -22,13 +22,15 @@ struct Details {
     opened: Option<(usize, u8)>,
     /// Bytes at fault, where it is not the token at the offset.
     width: Option<usize>,
+    /// Whether something is missing behind what stands before.
+    missing: bool,
 }
 
 impl Fault {
     /// `expected` may stand at `at`, and does not.
     #[cold]
     pub(super) fn new(at: usize, expected: impl Into<String>) -> Fault {
-        Fault(Box::new(Details { at, expected: expected.into(), opened: None, width: None }))
+        Fault(Box::new(Details { at, expected: expected.into(), opened: None, width: None, missing: false }))
     }
 
     /// Says what it is that is not closed.
@@ -43,10 +45,24 @@ impl Fault {
         self
     }
 
+    /// Says that what is expected is missing behind the token before: the place is there, if that is on another line.
+    pub(super) fn missing(mut self) -> Fault {
+        self.0.missing = true;
+        self
+    }
+
     /// In words, with its place in `text`.
     pub(super) fn explain(self, text: &str) -> Error {
-        let Details { at, mut expected, opened, width } = *self.0;
-        let at = text.floor_char_boundary_(at);
+        let Details { at, mut expected, opened, width, missing } = *self.0;
+        let at = text.floor_boundary(at);
+        let token = match width {
+            Some(width) => &text[at..text.floor_boundary(at + width)],
+            None => token(&text[at..]),
+        };
+        // The end of a text is behind its last word, and so is what a line lacks at its end.
+        let before = text[..at].trim_end();
+        let behind = token.is_empty() || (missing && text[before.len()..at].contains('\n'));
+        let (at, width) = if behind { (before.len(), 1) } else { (at, token.chars().count()) };
         if let Some((open, byte)) = opened {
             let line = memchr::memchr_iter(b'\n', &text.as_bytes()[..open]).count() + 1;
             let what = if byte == b'/' { "/*".to_owned() } else { (byte as char).to_string() };
@@ -55,20 +71,17 @@ impl Fault {
         let line_start = memchr::memrchr(b'\n', &text.as_bytes()[..at]).map_or(0, |newline| newline + 1);
         let line_end = memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |newline| at + newline);
         let line = text[line_start..line_end].trim_end_matches('\r');
-        let token = match width {
-            Some(width) => &text[at..text.floor_char_boundary_(at + width)],
-            None => token(&text[at..]),
-        };
         let column = text[line_start..at].chars().count() + 1;
         // A line of any length comes down to what fits a screen.
-        let skipped = (column - 1).saturating_sub(EXCERPT / 2);
+        let fits = line.chars().nth(EXCERPT).is_none();
+        let skipped = if fits { 0 } else { (column - 1).saturating_sub(EXCERPT / 2) };
         let excerpt: String = line.chars().skip(skipped).take(EXCERPT).map(visible).collect();
         let indent = column - 1 - skipped;
         let room = excerpt.chars().count().saturating_sub(indent);
         Error::Syntax(Box::new(SyntaxError {
             line: (memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count() + 1) as u32,
             column: column as u32,
-            width: token.chars().count().min(room).max(1) as u32,
+            width: width.min(room).max(1) as u32,
             expected,
             found: found(token),
             excerpt,
@@ -77,15 +90,26 @@ impl Fault {
     }
 }
 
-/// A text that is no text: the message shows the bytes before the fault.
-pub(super) fn not_text(bytes: &[u8], valid: usize) -> Error {
+/// What a file that is no text is, where its first bytes say so.
+pub(super) fn known_binary(bytes: &[u8]) -> Option<Error> {
+    let found = match bytes {
+        [0x7F, b'E', b'L', b'F', ..] => "an ELF file (of a cubin, `cuobjdump -ptx` gives the PTX)",
+        [0x50, 0xED, 0x55, 0xBA, ..] => "a fat binary (`cuobjdump -ptx` gives its PTX)",
+        _ => return None,
+    };
+    Some(not_text("", found.to_owned()))
+}
+
+/// A text that ends with a byte which is not UTF-8.
+pub(super) fn not_utf8(bytes: &[u8], valid: usize) -> Error {
     let text = std::str::from_utf8(&bytes[..valid]).unwrap_or_default();
-    let mut error = Fault::new(valid, "PTX, which is UTF-8 text").explain(text);
+    not_text(text, format!("the byte 0x{:02x}", bytes.get(valid).copied().unwrap_or(0)))
+}
+
+fn not_text(before: &str, found: String) -> Error {
+    let mut error = Fault::new(before.len(), "PTX, which is UTF-8 text").explain(before);
     if let Error::Syntax(error) = &mut error {
-        error.found = match bytes {
-            [0x7F, b'E', b'L', b'F', ..] => "an ELF file (a cubin, of which `cuobjdump -ptx` gives the PTX)".to_owned(),
-            _ => format!("the byte 0x{:02x}", bytes.get(valid).copied().unwrap_or(0)),
-        };
+        error.found = found;
     }
     error
 }
@@ -95,6 +119,8 @@ fn token(rest: &str) -> &str {
     let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%' | '.');
     match rest.chars().next() {
         None => "",
+        Some('-') if rest[1..].starts_with(|c: char| c.is_ascii_digit()) => &rest[..1 + token(&rest[1..]).len()],
+        Some('#') => &rest[..1 + rest[1..].find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len() - 1)],
         Some('"') => &rest[..rest[1..].find(['"', '\n']).map_or(rest.len(), |end| end + 2)],
         Some(first) if word(first) => &rest[..rest.find(|c| !word(c)).unwrap_or(rest.len())],
         Some(first) => &rest[..first.len_utf8()],
@@ -104,11 +130,15 @@ fn token(rest: &str) -> &str {
 fn found(token: &str) -> String {
     match token.chars().next() {
         None => "the end of the text".to_owned(),
+        Some(blank) if blank.is_ascii_whitespace() => format!("the blank 0x{:02x}", blank as u32),
         Some(control) if control.is_control() => format!("the byte 0x{:02x}", control as u32),
-        Some(_) if token.chars().count() > FOUND => {
-            format!("`{}...`", token.chars().take(FOUND).map(visible).collect::<String>())
+        Some(_) => {
+            let mut shown: String = token.trim_end().chars().take(FOUND).map(visible).collect();
+            if token.chars().count() > FOUND {
+                shown.push_str("...");
+            }
+            format!("`{shown}`")
         }
-        Some(_) => format!("`{}`", token.trim_end()),
     }
 }
 
@@ -118,12 +148,12 @@ fn visible(c: char) -> char {
 }
 
 /// `str::floor_char_boundary`, which is newer than the oldest compiler that builds this crate.
-trait FloorCharBoundary {
-    fn floor_char_boundary_(&self, at: usize) -> usize;
+trait FloorBoundary {
+    fn floor_boundary(&self, at: usize) -> usize;
 }
 
-impl FloorCharBoundary for str {
-    fn floor_char_boundary_(&self, at: usize) -> usize {
+impl FloorBoundary for str {
+    fn floor_boundary(&self, at: usize) -> usize {
         let at = at.min(self.len());
         (0..=at).rev().find(|&at| self.is_char_boundary(at)).unwrap_or(0)
     }

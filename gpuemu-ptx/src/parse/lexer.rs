@@ -50,13 +50,16 @@ fn is_blank(byte: u8) -> bool {
 pub(super) struct Lexer<'a> {
     text: &'a str,
     bytes: &'a [u8],
+    /// Where the text begins, behind a byte order mark.
+    begin: usize,
     at: usize,
 }
 
 impl<'a> Lexer<'a> {
-    /// At the first token.
+    /// At the first token, behind a byte order mark.
     pub(super) fn new(text: &'a str) -> Parsed<Lexer<'a>> {
-        let mut lexer = Lexer { text, bytes: text.as_bytes(), at: 0 };
+        let begin = if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 };
+        let mut lexer = Lexer { text, bytes: text.as_bytes(), begin, at: begin };
         lexer.skip_blank()?;
         Ok(lexer)
     }
@@ -124,6 +127,15 @@ impl<'a> Lexer<'a> {
             return self.expected(expected);
         }
         self.advance(1)
+    }
+
+    /// How many bytes the next one and the blanks behind it take.
+    pub(super) fn width_with_blanks(&self) -> usize {
+        let mut width = 1;
+        while is_blank(self.peek_at(width)) {
+            width += 1;
+        }
+        width
     }
 
     /// Where the run of name bytes from `from` ends.
@@ -231,7 +243,11 @@ impl<'a> Lexer<'a> {
                     Some(&b':') if self.bytes.get(end + 1) == Some(&b':') => end += 2,
                     _ => break,
                 }
-                end = self.name_end(end);
+                let begin = end;
+                end = self.name_end(begin);
+                if end == begin {
+                    return Err(Fault::new(end, "a modifier of an opcode"));
+                }
             }
             self.at = end;
             self.skip_blank()?;
@@ -342,7 +358,7 @@ impl<'a> Lexer<'a> {
 
     /// Whether only blanks stand before the cursor on its line.
     fn is_first_of_line(&self) -> bool {
-        let before = self.bytes[..self.at].iter().rev().find(|&&byte| byte == b'\n' || !is_blank(byte));
+        let before = self.bytes[self.begin..self.at].iter().rev().find(|&&byte| byte == b'\n' || !is_blank(byte));
         before.is_none_or(|&byte| byte == b'\n')
     }
 }

@@ -8,7 +8,7 @@ mod number;
 mod operand;
 mod statement;
 
-use super::fault::{Parsed, not_text};
+use super::fault::{Fault, Parsed, known_binary, not_utf8};
 use super::lexer::Lexer;
 use super::{Module, Operand};
 use crate::error::Error;
@@ -41,9 +41,12 @@ pub fn parse_bytes(bytes: &[u8]) -> Result<Module<'_>, Error> {
     if u32::try_from(bytes.len()).is_err() {
         return Err(Error::TooLong { bytes: bytes.len() as u64 });
     }
+    if let Some(error) = known_binary(bytes) {
+        return Err(error);
+    }
     match std::str::from_utf8(bytes) {
         Ok(text) => parse(text),
-        Err(error) => Err(not_text(bytes, error.valid_up_to())),
+        Err(error) => Err(not_utf8(bytes, error.valid_up_to())),
     }
 }
 
@@ -85,8 +88,14 @@ impl<'a> Parser<'a> {
 
     fn semicolon(&mut self, after: &str) -> Parsed<()> {
         if self.lexer.peek() != b';' {
-            return self.lexer.expected(format!("`;` after {after}"));
+            return self.missing(format!("`;` after {after}"));
         }
         self.lexer.advance(1)
+    }
+
+    /// "expected ..." behind the token before.
+    #[cold]
+    fn missing<T>(&self, expected: impl Into<String>) -> Parsed<T> {
+        Err(Fault::new(self.lexer.at(), expected).missing())
     }
 }

@@ -13,6 +13,9 @@ mod resolve;
 mod signature;
 mod special;
 mod types;
+mod uses;
+mod variance;
+mod webs;
 
 pub use form::{Form, FormId};
 pub use function::{
@@ -25,3 +28,5 @@ pub use opcode::Opcode;
 pub use problem::{Problem, ProgramError};
 pub use special::Special;
 pub use types::{Compare, Linkage, Operation, Order, Rounding, ScalarType, Scope, Shape, Space, Type};
+pub use uses::Uses;
+pub use variance::{Variance, Variances};

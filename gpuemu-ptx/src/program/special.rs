@@ -32,7 +32,6 @@ words! {
         Pm0 "%pm0", Pm1 "%pm1", Pm2 "%pm2", Pm3 "%pm3", Pm4 "%pm4", Pm5 "%pm5", Pm6 "%pm6", Pm7 "%pm7",
         Pm0L "%pm0_64", Pm1L "%pm1_64", Pm2L "%pm2_64", Pm3L "%pm3_64", Pm4L "%pm4_64", Pm5L "%pm5_64",
         Pm6L "%pm6_64", Pm7L "%pm7_64",
-        WarpSize "WARP_SZ",
     }
 }
 

@@ -7,7 +7,7 @@ use super::ptxas::{self, Outcome, quote};
 use super::{PtxasOutput, SassMix, Settings, Tool, read_sass};
 use crate::error::{Error, Result};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,6 +27,8 @@ pub struct Toolbox {
 pub struct Assembly {
     /// `ptxas 13.5`.
     pub tool: String,
+    /// Where that ptxas is.
+    pub path: PathBuf,
     /// The target it was assembled for.
     pub target: String,
     /// Registers, spills, shared memory of every entry; warnings.
@@ -68,13 +70,13 @@ impl Toolbox {
         let wanted = declared_version(job.ptx);
         self.first(Tool::Ptxas, |candidate, about| {
             let label = label(Tool::Ptxas, candidate, about);
-            let tool = format!("ptxas {}", about.release);
+            let (tool, path) = (format!("ptxas {}", about.release), candidate.path.clone());
             let flags = job.flags.join("\0");
             let parts = [b"ptxas", about.text.as_bytes(), job.target.as_bytes(), flags.as_bytes(), job.ptx.as_bytes()];
             let (key, cache) = (Key::of(&parts), self.cache());
             if let Some((said, cubin)) = cache.load(&key) {
                 let output = PtxasOutput::read(&said);
-                return Ok(Assembly { tool, target: job.target.to_owned(), output, cubin, cached: true });
+                return Ok(Assembly { tool, path, target: job.target.to_owned(), output, cubin, cached: true });
             }
             if let (Some(wanted), Some(newest)) = (wanted, candidate.newest_ptx())
                 && wanted > newest
@@ -94,7 +96,7 @@ impl Toolbox {
                         return Err(Trouble::Stop(Error::ToolFailed(text)));
                     }
                     cache.store(&key, &said, &cubin);
-                    Ok(Assembly { tool, target: job.target.to_owned(), output, cubin, cached: false })
+                    Ok(Assembly { tool, path, target: job.target.to_owned(), output, cubin, cached: false })
                 }
             }
         })

@@ -4,7 +4,7 @@ use super::arguments::{Arguments, Rows};
 use crate::error::Result;
 use crate::mirror::real::Real;
 use crate::tensor::Array;
-use gpuemu_contract::{EmptyPolicy, NanPolicy};
+use gpuemu_contract::{EdgePolicy, EmptyPolicy, NanPolicy};
 
 /// The pooled axes of an op that normalises over parameter `axis`.
 pub fn pools_axis(arguments: &Arguments<'_>) -> Result<Vec<usize>> {
@@ -20,20 +20,7 @@ pub fn softmax<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
     let rows = Rows::along(&x.shape, arguments.axis(&x.shape)?);
     let edges = arguments.edges();
     let answer = rows.map_reals(x, |row: &[R], out| {
-        let start = out.len();
-        out.extend_from_slice(row);
-        let out = &mut out[start..];
-        if edges.nan == NanPolicy::Ignore {
-            absent(out);
-        }
-        let max = R::max(out);
-        if edges.empty == EmptyPolicy::Zero && max == -R::INFINITY {
-            out.fill(R::ZERO);
-            return;
-        }
-        for value in out.iter_mut() {
-            *value = *value - max;
-        }
+        let Some(out) = below_maximum(row, out, edges) else { return };
         R::exp_each(out);
         let sum = R::sum(out);
         for value in out.iter_mut() {
@@ -53,20 +40,7 @@ pub fn log_softmax<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
     let edges = arguments.edges();
     let mut powers = Vec::new();
     let answer = rows.map_reals(x, |row: &[R], out| {
-        let start = out.len();
-        out.extend_from_slice(row);
-        let out = &mut out[start..];
-        if edges.nan == NanPolicy::Ignore {
-            absent(out);
-        }
-        let max = R::max(out);
-        if edges.empty == EmptyPolicy::Zero && max == -R::INFINITY {
-            out.fill(R::ZERO);
-            return;
-        }
-        for value in out.iter_mut() {
-            *value = *value - max;
-        }
+        let Some(out) = below_maximum(row, out, edges) else { return };
         powers.clear();
         powers.extend_from_slice(out);
         R::exp_each(&mut powers);
@@ -87,13 +61,26 @@ pub fn log_softmax<R: Real>(arguments: &Arguments<'_>) -> Result<Vec<Array>> {
     arguments.answer(&x.shape, answer)
 }
 
-/// Turns NaN into -inf, which has probability 0.
-fn absent<R: Real>(row: &mut [R]) {
-    for value in row {
-        if value.is_nan() {
-            *value = -R::INFINITY;
-        }
+/// Appends a row's distances below its maximum and returns them; `None` where the row's answer is zeros, which stand there
+/// then. An ignored NaN is -inf, which has probability 0.
+fn below_maximum<'o, R: Real>(row: &[R], out: &'o mut Vec<R>, edges: EdgePolicy) -> Option<&'o mut [R]> {
+    let start = out.len();
+    let max = if edges.nan == NanPolicy::Ignore {
+        out.extend(row.iter().map(|&value| if value.is_nan() { -R::INFINITY } else { value }));
+        let max = R::max(&out[start..]);
+        out[start..].iter_mut().for_each(|value| *value = *value - max);
+        max
+    } else {
+        let max = R::max(row);
+        out.extend(row.iter().map(|&value| value - max));
+        max
+    };
+    let out = &mut out[start..];
+    if edges.empty == EmptyPolicy::Zero && max == -R::INFINITY {
+        out.fill(R::ZERO);
+        return None;
     }
+    Some(out)
 }
 
 #[cfg(test)]

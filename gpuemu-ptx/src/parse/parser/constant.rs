@@ -6,7 +6,7 @@
 use super::Parser;
 use crate::parse::Operand;
 use crate::parse::fault::{Fault, Parsed};
-use crate::parse::lexer::{begins_name, is_digit};
+use crate::parse::lexer::{continues_name, is_digit};
 
 /// Lanes of a warp: the constant `WARP_SZ`.
 const WARP_SIZE: i64 = 32;
@@ -98,7 +98,7 @@ impl Operator {
     /// What is expected in place of the operator or of what is around it.
     fn apply(self, left: Value, right: Value) -> Result<Value, &'static str> {
         match (left, right) {
-            (Value::Float32(_), _) | (_, Value::Float32(_)) => Err("no operator beside a float32"),
+            (Value::Float32(_), _) | (_, Value::Float32(_)) => Err(FLOAT32),
             (Value::Float(a), Value::Float(b)) => self.apply_to_floats(a, b),
             (Value::Float(_), _) | (_, Value::Float(_)) => Err("two integers or two floats around an operator"),
             (Value::Signed(a), Value::Signed(b)) => self.apply_to_integers(a as u64, b as u64, true, true),
@@ -159,6 +159,9 @@ impl Operator {
     }
 }
 
+/// What is expected of an operator beside `0f...`.
+const FLOAT32: &str = "no operator (a float32 `0f...` takes none)";
+
 /// What is expected of a divisor.
 const ZERO: &str = "a divisor that is not zero";
 
@@ -178,9 +181,8 @@ impl<'a> Parser<'a> {
     pub(super) fn at_constant(&self) -> bool {
         let byte = self.lexer.peek();
         is_digit(byte)
-            || matches!(byte, b'-' | b'+' | b'~' | b'(')
+            || matches!(byte, b'-' | b'+' | b'~' | b'!' | b'(')
             || (byte == b'.' && is_digit(self.lexer.peek_at(1)))
-            || (byte == b'!' && (!begins_name(self.lexer.peek_at(1)) || self.lexer.name_ahead(1) == "WARP_SZ"))
             || self.lexer.peek_name() == "WARP_SZ"
     }
 
@@ -308,7 +310,8 @@ impl<'a> Parser<'a> {
             (b'-', _) => (Subtract, 1),
             (b'*', _) => (Multiply, 1),
             (b'/', _) => (Divide, 1),
-            (b'%', _) => (Remainder, 1),
+            // `5 %r1` lacks a comma.
+            (b'%', next) if !continues_name(next) => (Remainder, 1),
             _ => return None,
         })
     }
@@ -330,7 +333,7 @@ impl<'a> Parser<'a> {
                     _ => match bits {
                         Some(bits) if byte == b'!' => Ok(Value::Signed(i64::from(bits == 0))),
                         Some(bits) => Ok(Value::Unsigned(!bits)),
-                        None if byte == b'-' => Err(Fault::new(at, "no operator beside a float32").wide(1)),
+                        None if byte == b'-' => Err(Fault::new(at, FLOAT32).wide(1)),
                         None => Err(Fault::new(at, "an operator for floats").wide(1)),
                     },
                 }

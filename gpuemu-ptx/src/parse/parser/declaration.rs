@@ -20,6 +20,17 @@ fn space(word: &str) -> Option<Space> {
     })
 }
 
+/// The linkage that a directive names; none for any other.
+pub(super) fn linkage(word: &str) -> Linkage {
+    match word {
+        "visible" => Linkage::Visible,
+        "extern" => Linkage::Extern,
+        "weak" => Linkage::Weak,
+        "common" => Linkage::Common,
+        _ => Linkage::Local,
+    }
+}
+
 /// Whether a declaration can begin with a directive.
 pub(super) fn begins_declaration(word: &str) -> bool {
     space(word).is_some() || word == "align" || word == "attribute"
@@ -72,7 +83,7 @@ impl<'a> Parser<'a> {
             }
         }
         if self.lexer.peek() != b';' {
-            return self.lexer.expected("`,` or `;` after a variable");
+            return self.missing("`,` or `;` after a variable");
         }
         self.lexer.advance(1)
     }

@@ -5,24 +5,21 @@ use crate::parse::fault::Parsed;
 use crate::parse::lexer::is_digit;
 use crate::parse::{Body, Directive, Function, Linkage, Offset, Prototype};
 
-/// What may stand between the parameters of a function and its body.
-const DIRECTIVES: [&str; 16] = [
+/// What may stand between the parameters of a function and its body, without numbers.
+const FLAGS: [&str; 7] =
+    ["attribute", "blocksareclusters", "explicitcluster", "language", "noreturn", "pragma", "unique"];
+
+/// What may stand there with numbers.
+const LIMITS: [&str; 9] = [
     "abi_preserve",
     "abi_preserve_control",
-    "attribute",
-    "blocksareclusters",
-    "explicitcluster",
-    "language",
     "maxclusterrank",
     "maxnctapersm",
     "maxnreg",
     "maxntid",
     "minnctapersm",
-    "noreturn",
-    "pragma",
     "reqnctapercluster",
     "reqntid",
-    "unique",
 ];
 
 impl<'a> Parser<'a> {
@@ -62,7 +59,8 @@ impl<'a> Parser<'a> {
             if name.is_empty() {
                 return Ok(());
             }
-            if !DIRECTIVES.contains(&name) {
+            let limit = LIMITS.contains(&name);
+            if !limit && !FLAGS.contains(&name) {
                 return self.lexer.expected("a directive of a function (`.maxntid`, `.reqntid`, `.noreturn`, ...)");
             }
             self.lexer.take_directive(name)?;
@@ -81,9 +79,9 @@ impl<'a> Parser<'a> {
                         b'"' => Some(self.lexer.string("a string")?),
                         _ => None,
                     };
-                    let numbered = is_digit(self.lexer.peek()) || (text.is_some() && self.lexer.eat(b',')?);
+                    let numbered = limit || is_digit(self.lexer.peek()) || (text.is_some() && self.lexer.eat(b',')?);
                     let numbers = match numbered {
-                        true => self.separated(|parser| parser.count(u64::MAX, "a number that is not negative"))?,
+                        true => self.separated(|parser| parser.count(u64::MAX, "a number"))?,
                         false => Vec::new(),
                     };
                     directives.push(Directive { name, numbers, text });
@@ -94,7 +92,11 @@ impl<'a> Parser<'a> {
 
     /// `{ ... }`, the brace being next.
     fn body(&mut self) -> Parsed<Body<'a>> {
-        let statements = self.statements()?;
-        Ok(Body { statements, operands: std::mem::take(&mut self.operands) })
+        let mut statements = self.statements()?;
+        let mut operands = std::mem::take(&mut self.operands);
+        // What the vectors grew ahead of their needs would stay for as long as the tree does.
+        statements.shrink_to_fit();
+        operands.shrink_to_fit();
+        Ok(Body { statements, operands })
     }
 }

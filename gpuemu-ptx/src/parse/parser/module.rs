@@ -1,7 +1,7 @@
 //! What stands at the top level of a module.
 
 use super::Parser;
-use super::declaration::begins_declaration;
+use super::declaration::{begins_declaration, linkage};
 use crate::parse::fault::{Fault, Parsed};
 use crate::parse::{File, Item, Linkage, Module, Section};
 
@@ -41,13 +41,7 @@ impl<'a> Parser<'a> {
     fn item(&mut self, module: &mut Module<'a>) -> Parsed<()> {
         let offset = self.lexer.offset();
         let word = self.lexer.peek_directive();
-        let linkage = match word {
-            "visible" => Linkage::Visible,
-            "extern" => Linkage::Extern,
-            "weak" => Linkage::Weak,
-            "common" => Linkage::Common,
-            _ => Linkage::Local,
-        };
+        let linkage = linkage(word);
         if linkage != Linkage::Local {
             self.lexer.take_directive(word)?;
             return self.declared_item(module, offset, linkage);

@@ -12,6 +12,9 @@ impl<'a> Parser<'a> {
     pub(super) fn operands(&mut self) -> Parsed<Range<u32>> {
         let base = self.pending.len();
         if self.lexer.peek() != b';' {
+            if !self.at_operand() {
+                return self.missing("`;` or an operand");
+            }
             loop {
                 let operand = self.operand()?;
                 self.pending.push(operand);
@@ -23,7 +26,7 @@ impl<'a> Parser<'a> {
         Ok(self.settle(base))
     }
 
-    /// Reads the operands of a call, up to its end, in the order that [`super::super::Instruction`] gives.
+    /// Reads the operands of a call, up to its end, in the order that the tree gives.
     pub(super) fn call_operands(&mut self) -> Parsed<Range<u32>> {
         let base = self.pending.len();
         if self.lexer.peek() == b'(' {
@@ -37,6 +40,9 @@ impl<'a> Parser<'a> {
             self.pending.push(Operand::List(0..0));
         } else {
             self.pending.push(Operand::List(0..0));
+        }
+        if self.lexer.peek_name() == "_" {
+            return self.lexer.expected("the function to call");
         }
         let callee = self.lexer.name("the function to call")?;
         self.pending.push(Operand::Name(callee));
@@ -69,6 +75,12 @@ impl<'a> Parser<'a> {
         begins_name(byte) && !(byte == b'W' && self.lexer.name_ahead(ahead) == "WARP_SZ")
     }
 
+    /// Whether an operand can begin here.
+    #[inline]
+    fn at_operand(&self) -> bool {
+        begins_name(self.lexer.peek()) || matches!(self.lexer.peek(), b'[' | b'{') || self.at_constant()
+    }
+
     #[inline]
     fn operand(&mut self) -> Parsed<Operand<'a>> {
         if self.at_symbol(0) {
@@ -82,13 +94,13 @@ impl<'a> Parser<'a> {
         match byte {
             b'[' => self.address(),
             b'{' => {
-                let elements = self.nested(|parser| parser.group(b'}', "`,` or `}` of a vector"))?;
+                let elements = self.nested(Self::vector)?;
                 if !self.lexer.eat(b'|')? {
                     return Ok(Operand::Vector(elements));
                 }
                 Ok(Operand::VectorPair(elements, self.lexer.name("a predicate after `|`")?))
             }
-            b'!' | b'-' if self.at_symbol(1) => {
+            b'!' | b'-' if self.at_symbol(self.lexer.width_with_blanks()) => {
                 self.lexer.advance(1)?;
                 let name = self.lexer.dotted_name("a register")?;
                 Ok(if byte == b'!' { Operand::Negated(name) } else { Operand::Minus(name) })
@@ -128,9 +140,23 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `{a, b}` or the rest of an address: operands up to `close`, the byte before them being next.
-    fn group(&mut self, close: u8, expected: &str) -> Parsed<Range<u32>> {
+    /// `{a, b}`, its brace being next.
+    fn vector(&mut self) -> Parsed<Range<u32>> {
         self.lexer.advance(1)?;
+        self.group(b'}', "`,` or `}` of a vector")
+    }
+
+    /// `(a, b)` of a call, its parenthesis being next.
+    fn list(&mut self) -> Parsed<Operand<'a>> {
+        self.lexer.advance(1)?;
+        if self.lexer.eat(b')')? {
+            return Ok(Operand::List(0..0));
+        }
+        Ok(Operand::List(self.group(b')', "`,` or `)` of a call")?))
+    }
+
+    /// Operands, one or more, up to `close`.
+    fn group(&mut self, close: u8, expected: &str) -> Parsed<Range<u32>> {
         let base = self.pending.len();
         loop {
             let operand = self.operand()?;
@@ -140,28 +166,6 @@ impl<'a> Parser<'a> {
             }
             self.lexer.expect(close, expected)?;
             return Ok(self.settle(base));
-        }
-    }
-
-    /// `(a, b)` of a call.
-    fn list(&mut self) -> Parsed<Operand<'a>> {
-        if self.lexer.peek_at(1) == b')' {
-            self.lexer.advance(2)?;
-            return Ok(Operand::List(0..0));
-        }
-        self.lexer.advance(1)?;
-        if self.lexer.eat(b')')? {
-            return Ok(Operand::List(0..0));
-        }
-        let base = self.pending.len();
-        loop {
-            let operand = self.operand()?;
-            self.pending.push(operand);
-            if self.lexer.eat(b',')? {
-                continue;
-            }
-            self.lexer.expect(b')', "`,` or `)` of a call")?;
-            return Ok(Operand::List(self.settle(base)));
         }
     }
 
@@ -187,7 +191,12 @@ impl<'a> Parser<'a> {
         };
         if self.lexer.peek() != b',' {
             self.lexer.expect(b']', "`]` of an address")?;
-            return Ok(address);
+            return match address {
+                Operand::Address { base: Some(base), offset } if self.lexer.eat_directive("unified")? => {
+                    Ok(Operand::Unified { base, offset })
+                }
+                address => Ok(address),
+            };
         }
         let base = self.pending.len();
         self.pending.push(address);

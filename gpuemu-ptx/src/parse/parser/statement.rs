@@ -1,7 +1,7 @@
 //! Statements of a function.
 
 use super::Parser;
-use super::declaration::begins_declaration;
+use super::declaration::{begins_declaration, linkage};
 use crate::parse::fault::{Fault, Parsed};
 use crate::parse::lexer::begins_name;
 use crate::parse::{Guard, Inlined, Instruction, Label, Linkage, Location, Statement};
@@ -78,14 +78,12 @@ impl<'a> Parser<'a> {
             return self.lexer.expected("an instruction, a label, a directive or `}`");
         }
         let opcode = self.lexer.opcode(end)?;
-        let call =
-            opcode.strip_prefix("call").is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ' ', '\t']));
+        let call = opcode
+            .strip_prefix("call")
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(|c: char| c == '.' || c.is_ascii_whitespace()));
         let operands = if call { self.call_operands()? } else { self.operands()? };
         if self.lexer.peek() != b';' {
-            return match operands.is_empty() {
-                true => self.lexer.expected("`;` or operands after an opcode"),
-                false => self.lexer.expected("`,` or `;` after an operand"),
-            };
+            return self.missing("`,` or `;` after an operand");
         }
         self.lexer.advance(1)?;
         Ok(Statement::Instruction(Instruction { offset, guard, opcode, operands }))
@@ -102,13 +100,7 @@ impl<'a> Parser<'a> {
     fn directive(&mut self, statements: &mut Vec<Statement<'a>>) -> Parsed<()> {
         let offset = self.lexer.offset();
         let word = self.lexer.peek_directive();
-        let linkage = match word {
-            "extern" => Linkage::Extern,
-            "visible" => Linkage::Visible,
-            "weak" => Linkage::Weak,
-            "common" => Linkage::Common,
-            _ => Linkage::Local,
-        };
+        let linkage = linkage(word);
         if linkage != Linkage::Local || begins_declaration(word) {
             if linkage != Linkage::Local {
                 self.lexer.take_directive(word)?;
@@ -175,7 +167,9 @@ impl<'a> Parser<'a> {
             let Ok(addend) = u32::try_from(self.addend()?) else {
                 return Err(Fault::new(start, "an offset of less than 4 GiB"));
             };
-            self.lexer.expect(b',', "`,` and `inlined_at`")?;
+            if !self.lexer.eat(b',')? {
+                return self.missing("`,` and `inlined_at`");
+            }
             if self.lexer.peek_name() != "inlined_at" {
                 return self.lexer.expected("`inlined_at`");
             }
@@ -207,7 +201,7 @@ impl<'a> Parser<'a> {
             digits += 1;
         }
         if digits == 0 {
-            return self.lexer.expected(expected);
+            return self.missing(expected);
         }
         self.lexer.advance(digits)?;
         Ok(value)

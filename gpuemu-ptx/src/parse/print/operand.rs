@@ -44,6 +44,10 @@ impl<'a> Values<'a> {
             Operand::Address { base: Some(base), offset: 0 } => write!(f, "[{base}]"),
             Operand::Address { base: Some(base), offset } => write!(f, "[{base}+{}]", Decimal(*offset)),
             Operand::Address { base: None, offset } => write!(f, "[{}]", Decimal(*offset)),
+            Operand::Unified { base, offset } => {
+                self.operand(f, &Operand::Address { base: Some(base), offset: *offset })?;
+                f.write_str(".unified")
+            }
             Operand::Indexed(range) => {
                 f.write_char('[')?;
                 if let [address, rest @ ..] = self.of(range) {

@@ -97,18 +97,10 @@ fn operand_of(resolver: &mut Resolver<'_, '_>, operand: &parse::Operand, role: R
         }
         parse::Operand::List(range) => Operand::List(inside(resolver, range, role)?),
         parse::Operand::Indexed(range) => Operand::Indexed(inside(resolver, range, role)?),
-        parse::Operand::Address { base, offset } => {
-            let Some(base) = base else { return Ok(Operand::Address(Base::Absolute, *offset)) };
-            match meaning(resolver, base) {
-                Some(Meaning::Register(register)) => Operand::Address(Base::Register(register), *offset),
-                Some(Meaning::Symbol(symbol)) => Operand::Address(Base::Symbol(symbol), *offset),
-                Some(_) => return Err(Problem::AddressBase { name: (*base).to_owned() }),
-                None => match special(base) {
-                    Some(_) => return Err(Problem::AddressBase { name: (*base).to_owned() }),
-                    None => return Err(resolver.undeclared(base)),
-                },
-            }
+        parse::Operand::Address { base: Some(base), offset } | parse::Operand::Unified { base, offset } => {
+            return address(resolver, base, *offset);
         }
+        parse::Operand::Address { base: None, offset } => Operand::Address(Base::Absolute, *offset),
         parse::Operand::Sum { symbol, addend } => match meaning(resolver, symbol) {
             Some(Meaning::Symbol(symbol)) => Operand::Symbol(symbol, *addend),
             Some(_) => return Err(Problem::AddressBase { name: (*symbol).to_owned() }),
@@ -116,6 +108,16 @@ fn operand_of(resolver: &mut Resolver<'_, '_>, operand: &parse::Operand, role: R
         },
         parse::Operand::Element(range) => element(resolver, range)?,
     })
+}
+
+fn address(resolver: &Resolver<'_, '_>, base: &str, offset: i64) -> Result<Operand, Problem> {
+    match meaning(resolver, base) {
+        Some(Meaning::Register(register)) => Ok(Operand::Address(Base::Register(register), offset)),
+        Some(Meaning::Symbol(symbol)) => Ok(Operand::Address(Base::Symbol(symbol), offset)),
+        Some(_) => Err(Problem::AddressBase { name: base.to_owned() }),
+        None if special(base).is_some() => Err(Problem::AddressBase { name: base.to_owned() }),
+        None => Err(resolver.undeclared(base)),
+    }
 }
 
 /// The operands inside another, in one piece. Those inside them come before.

@@ -1,4 +1,4 @@
-"""Compiles the CUDA sources of this folder to PTX, without a GPU: `compile.py OUT_DIR`.
+"""Compiles the CUDA sources of this folder to PTX, without a GPU: `compile_cuda.py OUT_DIR`.
 
 `varied.cu` goes through nvcc, `plain.cu` through NVRTC, each with several targets and options. A second run over the
 same sources, with the same compilers, does nothing.
@@ -49,7 +49,15 @@ def toolkit() -> Path:
 
 def nvcc(name: str, options: list[str], out: Path) -> None:
     """Compiles `varied.cu`."""
-    command = [str(toolkit() / "bin" / "nvcc"), "-ptx", "-std=c++17", *options, "varied.cu", "-o", str(out / f"{name}.ptx")]
+    command = [
+        str(toolkit() / "bin" / "nvcc"),
+        "-ptx",
+        "-std=c++17",
+        *options,
+        "varied.cu",
+        "-o",
+        str(out / f"{name}.ptx"),
+    ]
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=300)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)} failed: {done.stdout}{done.stderr}")
@@ -88,7 +96,7 @@ def stamp() -> str:
 
 def main() -> int:
     if len(sys.argv) != 2:
-        print("usage: compile.py OUT_DIR", file=sys.stderr)
+        print("usage: compile_cuda.py OUT_DIR", file=sys.stderr)
         return 2
     out = Path(sys.argv[1]).resolve()
     stamped, want = out / "stamp", stamp()
