@@ -11,7 +11,7 @@ use super::report;
 use crate::arch::Arch;
 use crate::error::{Error, Result};
 use crate::fault::{CudaError, Fault, FaultKind};
-use crate::memory::{Global, Role};
+use crate::memory::{Global, Role, shadow};
 use crate::program::{Function, Program};
 
 /// A device of one architecture, with its own memory.
@@ -76,7 +76,7 @@ impl Device {
     ///
     /// A host without memory.
     pub fn new(arch: &Arch, options: Options) -> Result<Self> {
-        let mut global = Global::new(options.addressing);
+        let mut global = Global::new(options.addressing, options.sanitizers.any());
         let parameters = global.allocate(PARAMETERS, 256, "the parameters")?;
         global.declare(parameters, Role::Constant, 0)?;
         Ok(Self { arch: Arc::new(arch.clone()), options, global, parameters, launches: 0 })
@@ -177,10 +177,13 @@ impl Device {
             number: self.launches,
             multiprocessors: self.options.multiprocessors,
             seed: self.options.seed,
+            sanitizers: self.options.sanitizers,
         };
-        let report = grid::run(code, &launch, &self.global, self.options.threads);
-        let fault =
-            report.stopped.map(|stopped| report::fault(stopped, code, module.program(), entry, &self.global));
+        let watched = self.options.sanitizers.any() && self.global.is_checked();
+        let shadow = watched.then(|| shadow::Grid::new(&mut self.global)).flatten();
+        let report = grid::run(code, &launch, &self.global, shadow.as_ref(), self.options.threads);
+        let told = |stopped| report::fault(stopped, code, &launch, module.program(), entry, &self.global);
+        let fault = report.stopped.map(told);
         Ok(Launched { printed: report.printed, instructions: report.instructions, fault })
     }
 

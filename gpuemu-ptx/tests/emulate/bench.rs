@@ -1,7 +1,7 @@
 //! What the tests build on: a device with tensors.
 
 use gpuemu_ptx::arch::Arch;
-use gpuemu_ptx::emulate::{Argument, Device, Launched, Module, Options, Shape};
+use gpuemu_ptx::emulate::{Device, Launched, Module, Options, Shape};
 use gpuemu_ptx::fault::{Fault, FaultKind};
 
 /// A device and what is on it.
@@ -11,7 +11,7 @@ pub struct Bench {
 }
 
 /// Arguments by tensor or number.
-pub use Argument::{Float32, Integer, Pointer};
+pub use gpuemu_ptx::emulate::Argument::{self, Float32, Integer, Pointer};
 
 impl Bench {
     pub fn with(target: &str, text: &str, options: Options) -> Self {

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::memory::{Generic, InShared, Memory, addresses};
+use super::memory::{Generic, InShared, Memory, access, addresses};
 use super::warp::assemble;
 use crate::arch::{Arch, MatrixFormat, MatrixInstruction};
 use crate::emulate::context::Context;
@@ -37,7 +37,7 @@ impl<M: Memory, const COUNT: usize, const TRANSPOSED: bool> Body for LoadMatrix<
         let addresses = addresses(warp, op);
         let lanes = if COUNT == 4 { FULL } else { (1 << (8 * COUNT)) - 1 };
         let mut rows = [[0u128; LANES]];
-        if let Err(trouble) = M::load(context, warp.index, op.e, &addresses, lanes & mask, &mut rows) {
+        if let Err(trouble) = M::load(context, access(warp, op), &addresses, lanes & mask, &mut rows) {
             context.trouble = Some(trouble);
             return Signal::Fault;
         }
@@ -101,7 +101,7 @@ impl<M: Memory, const COUNT: usize, const TRANSPOSED: bool> Body for StoreMatrix
             }
         }
         let lanes = if COUNT == 4 { FULL } else { (1 << (8 * COUNT)) - 1 };
-        match M::store(context, warp.index, op.e, &addresses, lanes & mask, &rows) {
+        match M::store(context, access(warp, op), &addresses, lanes & mask, &rows) {
             Ok(()) => Signal::Next,
             Err(trouble) => {
                 context.trouble = Some(trouble);

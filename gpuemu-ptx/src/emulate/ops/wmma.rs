@@ -7,7 +7,7 @@
 use std::marker::PhantomData;
 
 use super::matrix::{float_format, registers, rule};
-use super::memory::{Generic, InGlobal, InShared, Memory};
+use super::memory::{Access, Generic, InGlobal, InShared, Memory};
 use super::warp::assemble;
 use crate::arch::MatrixInstruction;
 use crate::emulate::context::Context;
@@ -134,6 +134,7 @@ impl<M: Memory, T: Bits + Into<u64> + TryFrom<u64>, const STORE: bool> Body for 
             let (major, minor) = if by_column != 0 { (column, row) } else { (row, column) };
             base.wrapping_add((major.wrapping_mul(stride).wrapping_add(minor)).wrapping_mul(size))
         };
+        let who = Access { warp: warp.index, cache, order: 0 };
         let mut matrix = if STORE { fragment.gather(warp, list) } else { vec![0; fragment.elements()] };
         for first in (0..fragment.elements()).step_by(LANES) {
             let count = LANES.min(fragment.elements() - first);
@@ -144,9 +145,9 @@ impl<M: Memory, T: Bits + Into<u64> + TryFrom<u64>, const STORE: bool> Body for 
                 for (value, &element) in values[0].iter_mut().zip(&matrix[first..first + count]) {
                     *value = T::try_from(element).unwrap_or_default();
                 }
-                M::store(context, warp.index, cache, &addresses, lanes, &values)
+                M::store(context, who, &addresses, lanes, &values)
             } else {
-                M::load(context, warp.index, cache, &addresses, lanes, &mut values)
+                M::load(context, who, &addresses, lanes, &mut values)
             };
             if let Err(trouble) = done {
                 context.trouble = Some(trouble);
