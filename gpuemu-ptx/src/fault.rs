@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+pub use crate::memory::Action;
 use crate::memory::{Place, Problem, ProblemKind};
 
 /// An error of the CUDA runtime, as `driver_types.h` numbers it. The driver's `CUresult` has the same numbers.
@@ -166,44 +167,31 @@ impl FaultKind {
     }
 }
 
-/// What an access does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum Action {
-    Read,
-    Write,
-    Atomic,
-    /// An asynchronous copy's write: by no thread until it is waited for.
-    AsyncWrite,
+/// `reads`, fit to follow a thread.
+fn present(action: Action) -> &'static str {
+    match action {
+        Action::Read => "reads",
+        Action::Write => "writes",
+        Action::Atomic => "atomically updates",
+        Action::AsyncWrite => "asynchronously writes",
+    }
 }
 
-impl Action {
-    /// `reads`, fit to follow a thread.
-    fn present(self) -> &'static str {
-        match self {
-            Self::Read => "reads",
-            Self::Write => "writes",
-            Self::Atomic => "atomically updates",
-            Self::AsyncWrite => "asynchronously writes",
-        }
+fn past(action: Action) -> &'static str {
+    match action {
+        Action::Read => "read",
+        Action::Write => "wrote",
+        Action::Atomic => "atomically updated",
+        Action::AsyncWrite => "is asynchronously writing",
     }
+}
 
-    fn past(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "wrote",
-            Self::Atomic => "atomically updated",
-            Self::AsyncWrite => "asynchronously writes",
-        }
-    }
-
-    fn noun(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Atomic => "atomic",
-            Self::AsyncWrite => "asynchronous copy",
-        }
+fn noun(action: Action) -> &'static str {
+    match action {
+        Action::Read => "read",
+        Action::Write => "write",
+        Action::Atomic => "atomic",
+        Action::AsyncWrite => "asynchronous copy",
     }
 }
 
@@ -335,7 +323,7 @@ impl Fault {
     }
 
     fn headline(&self) -> String {
-        let action = self.accessed.as_ref().map_or("access", |accessed| accessed.action.noun());
+        let action = self.accessed.as_ref().map_or("access", |accessed| noun(accessed.action));
         match self.kind {
             FaultKind::IllegalAddress => format!("{action} at an illegal address"),
             FaultKind::OutOfBounds => format!("{action} out of bounds"),
@@ -383,14 +371,14 @@ impl fmt::Display for Fault {
             (thread, Some(Accessed { action, bytes, address, place })) => {
                 let plural = if *bytes == 1 { "" } else { "s" };
                 let thread = thread.as_ref().map_or_else(|| "a thread".to_owned(), Thread::to_string);
-                write!(f, "\n  {thread} {} {bytes} byte{plural} at {address:#x}:", action.present())?;
+                write!(f, "\n  {thread} {} {bytes} byte{plural} at {address:#x}:", present(*action))?;
                 write!(f, "\n  {place}")?;
             }
             (Some(thread), None) => write!(f, "\n  {thread}")?,
             (None, None) => {}
         }
         if let Some(other) = &self.other {
-            write!(f, "\n  {} {} the same, at {}", other.thread, other.action.past(), other.site)?;
+            write!(f, "\n  {} {} the same, at {}", other.thread, past(other.action), other.site)?;
             f.write_str("\n  and nothing orders the two: no barrier, no fence with a flag, no atomic")?;
         }
         if !self.detail.is_empty() {

@@ -3,7 +3,7 @@
 use super::context::{Barrier, BlockState, Context};
 use super::problem::Trouble;
 use super::warp::{Outcome, Warp};
-use crate::memory::{Local, Shared};
+use crate::memory::{Local, Shared, shadow};
 
 /// Instructions that a warp runs before others of its block do.
 const SLICE: u64 = 1 << 16;
@@ -12,10 +12,12 @@ const SLICE: u64 = 1 << 16;
 const ROUNDS: u32 = 4;
 
 /// A block and its warps.
-pub struct Block {
+pub struct Block<'a> {
     /// What instructions see of it.
     pub state: BlockState,
     warps: Vec<Warp>,
+    /// What sanitizers remember of it.
+    shadow: Option<shadow::Block<'a>>,
     steps: u64,
 }
 
@@ -35,9 +37,9 @@ pub enum BlockOutcome {
     },
 }
 
-impl Block {
+impl<'a> Block<'a> {
     /// Room for a block; `None` where there is none for its threads' stacks.
-    pub fn new(context: &Context<'_>) -> Option<Self> {
+    pub fn new(context: &Context<'a>) -> Option<Self> {
         let launch = context.launch;
         let warps = (0..launch.warps()).map(|_| Warp::new(context)).collect();
         let local = match launch.local {
@@ -52,7 +54,11 @@ impl Block {
             barriers: Default::default(),
             alive: 0,
         };
-        Some(Self { state, warps, steps: 0 })
+        let shadow = match context.grid {
+            Some(grid) => Some(shadow::Block::new(context.global, grid, launch.shared)?),
+            None => None,
+        };
+        Some(Self { state, warps, shadow, steps: 0 })
     }
 
     /// Makes it the block of this number, before its first instruction.
@@ -65,23 +71,28 @@ impl Block {
             self.state.shared.reset();
         }
         self.steps = 0;
+        if let Some(shadow) = &mut self.shadow {
+            shadow.start(number as u32, context.launch.warps());
+        }
         for (index, warp) in (0..).zip(&mut self.warps) {
             warp.start(index, context);
         }
     }
 
     /// Runs it, to its end or for a while. The context's block is this one meanwhile.
-    pub fn run(&mut self, context: &mut Context<'_>, cooperative: bool) -> BlockOutcome {
+    pub fn run(&mut self, context: &mut Context<'a>, cooperative: bool) -> BlockOutcome {
         std::mem::swap(&mut self.state, &mut context.block);
+        std::mem::swap(&mut self.shadow, &mut context.shadow);
         context.steps = self.steps;
         context.limit = context.launch.budget;
         let outcome = self.rounds(context, cooperative);
         self.steps = context.steps;
         std::mem::swap(&mut self.state, &mut context.block);
+        std::mem::swap(&mut self.shadow, &mut context.shadow);
         outcome
     }
 
-    fn rounds(&mut self, context: &mut Context<'_>, cooperative: bool) -> BlockOutcome {
+    fn rounds(&mut self, context: &mut Context<'a>, cooperative: bool) -> BlockOutcome {
         let mut round = 0;
         loop {
             let (mut finished, mut moved) = (true, false);
@@ -98,7 +109,12 @@ impl Block {
                 }
                 let before = context.steps;
                 match warp.run(context, SLICE) {
-                    Outcome::Finished => moved = true,
+                    Outcome::Finished => {
+                        moved = true;
+                        if let Some(shadow) = &mut context.shadow {
+                            shadow.retire(index as u32);
+                        }
+                    }
                     Outcome::Blocked => {
                         finished = false;
                         moved |= context.steps != before;

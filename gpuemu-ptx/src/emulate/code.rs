@@ -31,6 +31,8 @@ pub struct Code {
     pub ordered: bool,
     /// Instructions that remember a region of memory.
     pub caches: usize,
+    /// The operation that each of them is, or the first of its instruction.
+    pub sites: Vec<u32>,
     /// Whether it prints.
     pub prints: bool,
     /// Whether the host's wide functions were picked.

@@ -7,6 +7,7 @@ use super::launch::Launch;
 use super::output::Printed;
 use super::problem::Trouble;
 use super::warp::{Arrival, Reduction};
+use crate::memory::shadow::{self, Meeting};
 use crate::memory::{Cache, Global, Local, Shared};
 
 /// Named barriers of a block.
@@ -22,6 +23,10 @@ pub struct Context<'a> {
     pub global: &'a Global,
     /// The region that each instruction accessed last.
     pub caches: Vec<Cache<'a>>,
+    /// What sanitizers remember of the launch, where they are on.
+    pub grid: Option<&'a shadow::Grid>,
+    /// What they remember of the block.
+    pub shadow: Option<shadow::Block<'a>>,
     /// The block that runs.
     pub block: BlockState,
     /// Instructions that the block has run, those of each warp counted.
@@ -67,11 +72,15 @@ pub struct Barrier {
     holding: u32,
     all: bool,
     reduction: Reduction,
+    /// Warps that wait.
+    waiting: u32,
+    /// Whether some only arrived.
+    passed: bool,
 }
 
 impl Context<'_> {
     /// Lanes of a warp arrive at a barrier. `false` where they cannot: [`Context::trouble`] says why.
-    pub fn arrive(&mut self, arrival: &Arrival, lanes: u32, _alive: u32) -> bool {
+    pub fn arrive(&mut self, arrival: &Arrival, lanes: u32, warp: u32) -> bool {
         let barrier = &mut self.block.barriers[arrival.barrier as usize % BARRIERS];
         if !barrier.touched {
             *barrier = Barrier { touched: true, all: true, reduction: arrival.reduction, ..Barrier::default() };
@@ -81,6 +90,14 @@ impl Context<'_> {
         barrier.count = barrier.count.max(arrival.count);
         barrier.holding += (arrival.truths & lanes).count_ones();
         barrier.all &= arrival.truths & lanes == lanes;
+        if arrival.waits {
+            barrier.waiting |= 1 << (warp % 32);
+        } else {
+            barrier.passed = true;
+            if let Some(shadow) = &mut self.shadow {
+                shadow.arrive(warp, Meeting::Barrier(arrival.barrier));
+            }
+        }
         true
     }
 
@@ -106,7 +123,19 @@ impl Context<'_> {
             Reduction::All => u32::from(barrier.all),
             Reduction::Any => u32::from(barrier.holding != 0),
         };
+        let (waiting, passed) = (barrier.waiting, barrier.passed);
         *barrier = Barrier::default();
+        if let Some(shadow) = &mut self.shadow {
+            let meeting = Meeting::Barrier(index);
+            let warps = (0..32).filter(|warp| waiting >> warp & 1 != 0);
+            if passed {
+                warps.clone().for_each(|warp| shadow.arrive(warp, meeting));
+                shadow.complete(meeting);
+                warps.for_each(|warp| shadow.wait(warp, meeting));
+            } else {
+                shadow.barrier(waiting);
+            }
+        }
         Some((index, result))
     }
 

@@ -50,8 +50,8 @@ pub struct Decoder<'a> {
     pub lists: Vec<i32>,
     /// Calls found: the operation whose target is to be filled in.
     pub calls: Vec<(u32, FunctionId)>,
-    /// Instructions that remember a region of memory.
-    caches: i32,
+    /// Operations that remember a region of memory.
+    sites: Vec<u32>,
     prints: bool,
     /// Whether something was found that ties blocks together.
     pub ordered: bool,
@@ -135,7 +135,7 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
                 lists: Vec::new(),
                 calls: Vec::new(),
                 ordered: false,
-                caches: 0,
+                sites: Vec::new(),
                 prints: false,
                 ops: Vec::new(),
                 origins: Vec::new(),
@@ -173,7 +173,8 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
         shared: static_bytes,
         dynamic_align,
         ordered: decoder.ordered,
-        caches: decoder.caches.max(1) as usize,
+        caches: decoder.sites.len().max(1),
+        sites: decoder.sites,
         prints: decoder.prints,
         wide: settings.wide,
     })
@@ -320,8 +321,8 @@ impl<'a> Decoder<'a> {
 
     /// A place for the region that an instruction accessed last.
     pub fn cache(&mut self) -> i32 {
-        self.caches += 1;
-        self.caches - 1
+        self.sites.push(self.ops.len() as u32);
+        self.sites.len() as i32 - 1
     }
 
     /// Appends a list and says where it begins.
@@ -407,9 +408,6 @@ impl<'a> Decoder<'a> {
     }
 
     fn special<L: Lane>(&mut self, special: Special) -> Decoded<i32> {
-        if special == Special::WarpSize {
-            return Ok(self.constants.get::<L>(32));
-        }
         ops::special::check(special)?;
         let wide = special.ty().bits() == 64;
         let d = if wide { self.temporary::<u64>() } else { self.temporary::<u32>() };

@@ -11,7 +11,7 @@ use super::report;
 use crate::arch::Arch;
 use crate::error::{Error, Result};
 use crate::fault::{CudaError, Fault, FaultKind};
-use crate::memory::{Global, Role};
+use crate::memory::{Global, Role, shadow};
 use crate::program::{Function, Program};
 
 /// A device of one architecture, with its own memory.
@@ -76,7 +76,7 @@ impl Device {
     ///
     /// A host without memory.
     pub fn new(arch: &Arch, options: Options) -> Result<Self> {
-        let mut global = Global::new(options.addressing);
+        let mut global = Global::new(options.addressing, options.sanitizers.any());
         let parameters = global.allocate(PARAMETERS, 256, "the parameters")?;
         global.declare(parameters, Role::Constant, 0)?;
         Ok(Self { arch: Arc::new(arch.clone()), options, global, parameters, launches: 0 })
@@ -131,7 +131,13 @@ impl Device {
     ///
     /// No entry of that name, or one that was not loaded. Whatever a driver would refuse, and whatever goes wrong while
     /// it runs, is a fault in the answer.
-    pub fn launch(&mut self, module: &Module, entry: &str, shape: Shape, arguments: &[Argument]) -> Result<Launched> {
+    pub fn launch(
+        &mut self,
+        module: &Module,
+        entry: &str,
+        shape: Shape,
+        arguments: &[Argument],
+    ) -> Result<Launched> {
         let id = module.program().entry(entry)?;
         let function = module.program().function(id);
         let Some(code) = module.code(id) else {
@@ -171,9 +177,13 @@ impl Device {
             number: self.launches,
             multiprocessors: self.options.multiprocessors,
             seed: self.options.seed,
+            sanitizers: self.options.sanitizers,
         };
-        let report = grid::run(code, &launch, &self.global, self.options.threads);
-        let fault = report.stopped.map(|stopped| report::fault(stopped, code, module.program(), entry, &self.global));
+        let watched = self.options.sanitizers.any() && self.global.is_checked();
+        let shadow = watched.then(|| shadow::Grid::new(&mut self.global)).flatten();
+        let report = grid::run(code, &launch, &self.global, shadow.as_ref(), self.options.threads);
+        let told = |stopped| report::fault(stopped, code, &launch, module.program(), entry, &self.global);
+        let fault = report.stopped.map(told);
         Ok(Launched { printed: report.printed, instructions: report.instructions, fault })
     }
 
@@ -195,8 +205,7 @@ impl Device {
         }
         let threads: u64 = shape.block.iter().map(|&extent| u64::from(extent)).product();
         if threads > u64::from(limits.threads_per_block) {
-            let reason =
-                format!("a block of {threads} threads: {} has at most {}", self.arch.name, limits.threads_per_block);
+            let reason = format!("a block of {threads} threads: {} has at most {}", self.arch.name, limits.threads_per_block);
             return Err((CudaError::InvalidValue, reason));
         }
         if let Some(required) = function.required_threads
@@ -227,8 +236,7 @@ impl Device {
             return Err((CudaError::InvalidValue, reason));
         }
         if function.parameter_bytes > limits.parameter_bytes {
-            let reason =
-                format!("{} bytes of parameters: there may be {}", function.parameter_bytes, limits.parameter_bytes);
+            let reason = format!("{} bytes of parameters: there may be {}", function.parameter_bytes, limits.parameter_bytes);
             return Err((CudaError::InvalidValue, reason));
         }
         Ok(())

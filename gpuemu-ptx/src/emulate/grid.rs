@@ -10,7 +10,7 @@ use super::context::{BARRIERS, Barrier, BlockState, Context};
 use super::launch::Launch;
 use super::output::Printed;
 use super::problem::Trouble;
-use crate::memory::{Cache, Global, Shared};
+use crate::memory::{Cache, Global, Shared, shadow};
 
 /// Blocks that wait for others at once, where blocks are run in turn.
 const RESIDENT: usize = 1024;
@@ -49,12 +49,20 @@ struct Found {
     stopped: Option<Stopped>,
 }
 
-fn context<'a>(code: &'a Code, launch: &'a Launch, global: &'a Global, heap: &'a AtomicU64) -> Context<'a> {
+fn context<'a>(
+    code: &'a Code,
+    launch: &'a Launch,
+    global: &'a Global,
+    grid: Option<&'a shadow::Grid>,
+    heap: &'a AtomicU64,
+) -> Context<'a> {
     Context {
         code,
         launch,
         global,
         caches: vec![Cache::default(); code.caches],
+        grid,
+        shadow: None,
         block: BlockState {
             position: [0; 3],
             number: 0,
@@ -72,16 +80,22 @@ fn context<'a>(code: &'a Code, launch: &'a Launch, global: &'a Global, heap: &'a
 }
 
 /// Runs a launch on so many threads of the host at most.
-pub fn run(code: &Code, launch: &Launch, global: &Global, threads: usize) -> Report {
+pub fn run(
+    code: &Code,
+    launch: &Launch,
+    global: &Global,
+    grid: Option<&shadow::Grid>,
+    threads: usize,
+) -> Report {
     let heap = AtomicU64::new(0);
     let blocks = launch.blocks();
     let threads = if code.ordered { 1 } else { threads.clamp(1, blocks.clamp(1, 256) as usize) };
     let mut found = Vec::new();
     if code.ordered {
-        found.push(in_turn(code, launch, global, &heap));
+        found.push(in_turn(code, launch, global, grid, &heap));
     } else {
         let (next, first_stopped) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
-        let work = || side_by_side(code, launch, global, &heap, &next, &first_stopped);
+        let work = || side_by_side(code, launch, global, grid, &heap, &next, &first_stopped);
         let others = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
             for _ in 1..threads {
@@ -126,12 +140,13 @@ fn side_by_side(
     code: &Code,
     launch: &Launch,
     global: &Global,
+    grid: Option<&shadow::Grid>,
     heap: &AtomicU64,
     next: &AtomicU64,
     first_stopped: &AtomicU64,
 ) -> Found {
     let mut found = Found::default();
-    let mut context = context(code, launch, global, heap);
+    let mut context = context(code, launch, global, grid, heap);
     let Some(mut block) = Block::new(&context) else {
         found.stopped = Some(no_room(launch));
         return found;
@@ -155,7 +170,7 @@ fn side_by_side(
     }
 }
 
-fn stopped(block: &Block, context: &mut Context<'_>, warp: u32, place: u32) -> Stopped {
+fn stopped(block: &Block<'_>, context: &mut Context<'_>, warp: u32, place: u32) -> Stopped {
     let trouble = context.trouble.take().unwrap_or(Trouble::Trap { lane: 0 });
     Stopped {
         number: block.state.number,
@@ -167,10 +182,16 @@ fn stopped(block: &Block, context: &mut Context<'_>, warp: u32, place: u32) -> S
 }
 
 /// All blocks in order, each for a while: those that wait for others are taken up again.
-fn in_turn(code: &Code, launch: &Launch, global: &Global, heap: &AtomicU64) -> Found {
+fn in_turn(
+    code: &Code,
+    launch: &Launch,
+    global: &Global,
+    grid: Option<&shadow::Grid>,
+    heap: &AtomicU64,
+) -> Found {
     let mut found = Found::default();
-    let mut context = context(code, launch, global, heap);
-    let (mut waiting, mut spare): (VecDeque<Block>, Vec<Block>) = (VecDeque::new(), Vec::new());
+    let mut context = context(code, launch, global, grid, heap);
+    let (mut waiting, mut spare): (VecDeque<Block<'_>>, Vec<Block<'_>>) = (VecDeque::new(), Vec::new());
     let mut next = 0;
     loop {
         let begins = next < launch.blocks() && waiting.len() < RESIDENT;

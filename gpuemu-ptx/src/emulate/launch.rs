@@ -1,5 +1,7 @@
 //! One launch: how many threads, and what they are given.
 
+use super::options::Sanitizers;
+
 /// A launch that was found fit to run.
 #[derive(Clone, Debug)]
 pub struct Launch {
@@ -27,6 +29,8 @@ pub struct Launch {
     pub number: u64,
     /// Multiprocessors that the device has: `%nsmid`.
     pub multiprocessors: u32,
+    /// What is watched.
+    pub sanitizers: Sanitizers,
     /// The order of warps, where it is not the usual one.
     pub seed: Option<u64>,
 }

@@ -1,10 +1,12 @@
 //! Where the registers and variables of a function lie.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::decode::Place;
+use crate::flow::{Accesses, BlockId, Liveness};
 use crate::program::{Base, Callee, Function, FunctionId, Operand, Parameter, Program, Space, Symbol, VariableId};
 
 /// The frame of a function.
@@ -37,22 +39,7 @@ pub struct Placed {
 impl Layout {
     /// Places everything.
     pub fn new(function: &Function) -> Self {
-        let (mut rows, mut predicates) = (0, 1);
-        let slots = function
-            .registers
-            .iter()
-            .map(|register| match register.ty.bits() {
-                1 => {
-                    predicates += 1;
-                    predicates - 1
-                }
-                bits => {
-                    let first = rows;
-                    rows += bits.div_ceil(32) as i32;
-                    first
-                }
-            })
-            .collect::<Vec<_>>();
+        let Slots { slots, mut rows, predicates } = Slots::new(function);
         let mut take = |bytes: u64| {
             let first = rows;
             rows += bytes.div_ceil(4) as i32;
@@ -83,6 +70,97 @@ impl Layout {
             .collect();
         let local = local.next_multiple_of(16);
         Self { slots, rows: rows as u32, predicates: predicates as u32, local, parameters, returns, variables }
+    }
+}
+
+/// Where registers lie: two that are never needed at the same time may share a place.
+struct Slots {
+    slots: Vec<i32>,
+    rows: i32,
+    predicates: i32,
+}
+
+/// What the instructions of a function read and write.
+struct Uses<'a>(&'a Function);
+
+impl Accesses for Uses<'_> {
+    fn registers(&self) -> usize {
+        self.0.registers.len()
+    }
+    fn reads(&self, instruction: u32, mut visit: impl FnMut(u32)) {
+        self.0.reads(&self.0.instructions[instruction as usize], |register| visit(register.0));
+    }
+    fn writes(&self, instruction: u32, mut visit: impl FnMut(u32)) {
+        self.0.writes(&self.0.instructions[instruction as usize], |register| visit(register.0));
+    }
+    fn may_keep(&self, instruction: u32) -> bool {
+        self.0.instructions[instruction as usize].guard.is_some()
+    }
+}
+
+impl Slots {
+    /// Linear scan over the text: a register is kept from the first place where it matters to the last.
+    fn new(function: &Function) -> Self {
+        let count = function.registers.len();
+        let (mut first, mut last) = (vec![u32::MAX; count], vec![0u32; count]);
+        let mut needed = |register: u32, at: u32| {
+            let register = register as usize;
+            first[register] = first[register].min(at);
+            last[register] = last[register].max(at);
+        };
+        let uses = Uses(function);
+        let end = function.instructions.len() as u32;
+        for at in 0..end {
+            uses.reads(at, |register| needed(register, at));
+            uses.writes(at, |register| needed(register, at));
+        }
+        let liveness = Liveness::new(&function.flow, &uses);
+        for (id, block) in (0..).map(BlockId).zip(&function.flow.blocks) {
+            for &register in liveness.live_in(id) {
+                needed(register, block.instructions.start);
+            }
+            for register in liveness.live_out(&function.flow, id) {
+                needed(register, block.instructions.end);
+            }
+        }
+        // The caller writes parameters before the first instruction, and reads results after the last.
+        for parameter in function.parameters.iter().chain(&function.returns) {
+            if let Some(register) = parameter.register {
+                needed(register.0, 0);
+                needed(register.0, end);
+            }
+        }
+        let mut order: Vec<usize> = (0..count).filter(|&register| first[register] != u32::MAX).collect();
+        order.sort_by_key(|&register| first[register]);
+        let mut made = Self { slots: vec![0; count], rows: 0, predicates: 1 };
+        // Places by size: 0 for predicates, else rows.
+        let mut free: [Vec<i32>; 5] = Default::default();
+        let mut ends: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
+        for register in order {
+            while let Some(&Reverse((at, ended))) = ends.peek()
+                && at < first[register]
+            {
+                ends.pop();
+                free[size(function, ended)].push(made.slots[ended]);
+            }
+            let size = size(function, register);
+            made.slots[register] = free[size].pop().unwrap_or_else(|| {
+                let next = if size == 0 { &mut made.predicates } else { &mut made.rows };
+                let place = *next;
+                *next += size.max(1) as i32;
+                place
+            });
+            ends.push(Reverse((last[register], register)));
+        }
+        made
+    }
+}
+
+/// Rows of a register; 0 for a predicate.
+fn size(function: &Function, register: usize) -> usize {
+    match function.registers[register].ty.bits() {
+        1 => 0,
+        bits => bits.div_ceil(32) as usize,
     }
 }
 

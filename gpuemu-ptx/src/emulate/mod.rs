@@ -25,5 +25,5 @@ mod warp;
 
 pub use device::{Argument, Device, Launched, Shape};
 pub use module::Module;
-pub use options::Options;
+pub use options::{Options, Sanitizers};
 pub use output::Printed;

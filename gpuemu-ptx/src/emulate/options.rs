@@ -2,6 +2,30 @@
 
 use crate::memory::Addressing;
 
+/// What is watched while kernels run. Addresses outside every tensor, misaligned ones and what threads cannot do
+/// together are always told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sanitizers {
+    /// Accesses that nothing orders, to shared and global memory.
+    pub races: bool,
+    /// Reads of memory that nothing wrote.
+    pub initialisation: bool,
+    /// Writes to tensors that are declared as inputs.
+    pub inputs: bool,
+}
+
+impl Sanitizers {
+    /// All of them.
+    pub const ALL: Self = Self { races: true, initialisation: true, inputs: true };
+    /// None of them.
+    pub const NONE: Self = Self { races: false, initialisation: false, inputs: false };
+
+    /// Whether any is on.
+    pub fn any(self) -> bool {
+        self != Self::NONE
+    }
+}
+
 /// How a device runs kernels.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -11,6 +35,8 @@ pub struct Options {
     pub budget: u64,
     /// The order in which warps take turns, from a seed; `None` for that of their numbers.
     pub seed: Option<u64>,
+    /// What is watched. Memory remembers what it takes only where any is on when the device is made.
+    pub sanitizers: Sanitizers,
     /// Bytes that `malloc` in kernels may give out in one launch: CUDA's default is 8 MiB.
     pub heap: u64,
     /// What device addresses look like.
@@ -25,6 +51,7 @@ impl Default for Options {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             budget: 1 << 30,
             seed: None,
+            sanitizers: Sanitizers::ALL,
             heap: 8 << 20,
             addressing: Addressing::Virtual,
             multiprocessors: 108,

@@ -1,6 +1,8 @@
 //! What can go wrong while code runs, as instructions find it.
 
+use crate::fault::Action;
 use crate::memory::Problem;
+use crate::memory::shadow::Finding;
 use crate::program::Space;
 
 /// What an instruction found, before it is known where in the source it stands.
@@ -14,6 +16,15 @@ pub enum Trouble {
         space: Space,
         /// Whether it was a store or an atomic.
         write: bool,
+    },
+    /// What a sanitizer found.
+    Found {
+        /// What it says.
+        finding: Finding,
+        /// The memory.
+        space: Space,
+        /// What the access does.
+        action: Action,
     },
     /// `trap`.
     Trap {
@@ -116,13 +127,6 @@ pub enum Trouble {
         /// Why it cannot.
         reason: String,
     },
-    /// A read of shared memory that an asynchronous copy has not filled yet.
-    CopyInFlight {
-        /// The lane.
-        lane: u32,
-        /// The address in shared memory.
-        address: u64,
-    },
 }
 
 impl Trouble {
@@ -130,6 +134,10 @@ impl Trouble {
     pub fn lane(&self) -> u32 {
         match *self {
             Self::Access { problem, .. } => u32::from(problem.lane),
+            Self::Found { finding, .. } => match finding {
+                Finding::Race(race) => u32::from(race.lane),
+                Finding::Uninitialised { lane, .. } | Finding::InputWritten { lane, .. } => u32::from(lane),
+            },
             Self::Trap { lane }
             | Self::Assertion { lane, .. }
             | Self::BranchIndex { lane, .. }
@@ -142,8 +150,7 @@ impl Trouble {
             | Self::Deadlock { lane, .. }
             | Self::BadBarrier { lane, .. }
             | Self::Runaway { lane, .. }
-            | Self::BadFree { lane, .. }
-            | Self::CopyInFlight { lane, .. } => lane,
+            | Self::BadFree { lane, .. } => lane,
         }
     }
 }

@@ -181,16 +181,8 @@ impl Registers {
         if mask == FULL {
             *to = *values;
         } else {
-            for lane in 0..LANES {
-                to[lane] = if mask >> lane & 1 != 0 { values[lane] } else { to[lane] };
-            }
+            blend(to, values, mask);
         }
-    }
-
-    /// Writes one lane.
-    #[inline(always)]
-    pub fn write_lane<L: Lane>(&mut self, register: i32, lane: usize, value: L) {
-        self.stored_mut::<L>(register)[lane] = value.pack();
     }
 
     /// The lanes in which a predicate, or its negation, holds.
@@ -210,5 +202,34 @@ impl Registers {
             let to = self.truths.add(predicate as usize);
             *to = *to & !mask | value & mask;
         }
+    }
+}
+
+/// Copies the lanes of a mask. Out of line: every instruction has it, few need it.
+#[inline(never)]
+fn blend<T: Copy>(to: &mut [T; LANES], values: &[T; LANES], mask: u32) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the host has AVX2.
+        return unsafe { blend_wide(to, values, mask) };
+    }
+    blended(to, values, mask);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn blend_wide<T: Copy>(to: &mut [T; LANES], values: &[T; LANES], mask: u32) {
+    blended(to, values, mask);
+}
+
+#[inline(always)]
+fn blended<T: Copy>(to: &mut [T; LANES], values: &[T; LANES], mask: u32) {
+    // All of a lane's bits or none, of the size that the host's vectors hold most of.
+    let mut whole = [0u32; LANES];
+    for lane in 0..LANES {
+        whole[lane] = if mask & 1 << lane != 0 { u32::MAX } else { 0 };
+    }
+    for lane in 0..LANES {
+        to[lane] = if whole[lane] != 0 { values[lane] } else { to[lane] };
     }
 }

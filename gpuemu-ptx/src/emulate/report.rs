@@ -3,22 +3,101 @@
 use super::code::Code;
 use super::grid::Stopped;
 use super::problem::Trouble;
-use crate::fault::{Action, Fault, FaultKind, Site, Thread};
+use super::launch::Launch;
+use crate::fault::{Accessed, Action, Fault, FaultKind, Other, Site, Thread};
+use crate::memory::shadow::{Finding, Seen};
 use crate::memory::{Global, Place};
 use crate::program::{Program, Space};
 
-/// The fault of a launch that stopped.
-pub fn fault(stopped: Stopped, code: &Code, program: &Program, kernel: &str, global: &Global) -> Fault {
-    let origin = code.origins[stopped.place as usize];
+/// Where an operation stands.
+fn site(place: u32, code: &Code, program: &Program) -> Site {
+    let Some(origin) = code.origins.get(place as usize) else { return Site::default() };
     let function = program.function(origin.function);
     let instruction = function.instructions.get(origin.instruction as usize);
-    let site = instruction.map_or_else(Site::default, |instruction| Site {
+    instruction.map_or_else(Site::default, |instruction| Site {
         line: instruction.line,
         instruction: program.form(instruction.form).text.to_string(),
         source: instruction.location.map(|location| program.place(location)),
-    });
+    })
+}
+
+/// The fault of a launch that stopped.
+pub fn fault(
+    stopped: Stopped,
+    code: &Code,
+    launch: &Launch,
+    program: &Program,
+    kernel: &str,
+    global: &Global,
+) -> Fault {
     let thread = Thread { block: stopped.block, thread: Some(stopped.thread) };
-    described(&stopped, kernel, global, code).by(thread).at(site)
+    let here = site(stopped.place, code, program);
+    let fault = match stopped.trouble {
+        Trouble::Found { finding, space, action } => {
+            let fault = found(finding, space, action, kernel, global, code, launch);
+            match finding {
+                Finding::Race(race) => {
+                    let place = code.sites.get(race.earlier.site as usize).copied().unwrap_or(u32::MAX);
+                    fault.against(Other {
+                        thread: seen(race.earlier, launch),
+                        site: site(place, code, program),
+                        action: race.earlier.action,
+                    })
+                }
+                _ => fault,
+            }
+        }
+        _ => described(&stopped, kernel, global, code, launch),
+    };
+    fault.by(thread).at(here)
+}
+
+/// A thread as a sanitizer remembers it.
+fn seen(seen: Seen, launch: &Launch) -> Thread {
+    let thread = seen.lane.map(|lane| {
+        let thread = u32::from(seen.warp) * 32 + u32::from(lane);
+        let [x, y, _] = launch.block;
+        [thread % x, thread / x % y, thread / (x * y)]
+    });
+    Thread { block: launch.position(seen.block.into()), thread }
+}
+
+/// What a sanitizer found.
+fn found(
+    finding: Finding,
+    space: Space,
+    action: Action,
+    kernel: &str,
+    global: &Global,
+    code: &Code,
+    launch: &Launch,
+) -> Fault {
+    let (kind, action, address, bytes) = match finding {
+        Finding::Race(race) => {
+            let kind = if space == Space::Shared { FaultKind::SharedRace } else { FaultKind::GlobalRace };
+            (kind, race.action, race.address, 1)
+        }
+        Finding::Uninitialised { address, missing, .. } => {
+            (FaultKind::UninitialisedRead, action, address, 32 - missing.leading_zeros())
+        }
+        Finding::InputWritten { address, .. } => (FaultKind::InputWritten, action, address, 1),
+    };
+    let place = place(space, address, bytes, global, code, launch);
+    Fault { accessed: Some(Accessed { action, bytes, address, place }), ..Fault::new(kind, kernel) }
+}
+
+/// What is at an address.
+fn place(space: Space, address: u64, bytes: u32, global: &Global, code: &Code, launch: &Launch) -> Place {
+    let (region, size) = match space {
+        Space::Shared => ("shared memory", u64::from(launch.shared)),
+        Space::Local => ("local memory", code.functions.iter().map(|routine| u64::from(routine.local)).sum()),
+        _ => return global.place(address, bytes),
+    };
+    let region = region.to_owned();
+    match address.checked_add(u64::from(bytes)).is_some_and(|end| end <= size) {
+        true => Place::Inside { region, offset: address, bytes: size, element: 0 },
+        false => Place::Outside { region, offset: address as i64, bytes: size, element: 0 },
+    }
 }
 
 fn lanes(mask: u32) -> String {
@@ -39,26 +118,12 @@ fn lanes(mask: u32) -> String {
     if text.is_empty() { "no lane".to_owned() } else { format!("lanes {text}") }
 }
 
-fn described(stopped: &Stopped, kernel: &str, global: &Global, code: &Code) -> Fault {
+fn described(stopped: &Stopped, kernel: &str, global: &Global, code: &Code, launch: &Launch) -> Fault {
     let new = |kind| Fault::new(kind, kernel);
     match &stopped.trouble {
         Trouble::Access { problem, space, write } => {
             let action = if *write { Action::Write } else { Action::Read };
-            let place = match space {
-                Space::Shared => Place::Outside {
-                    region: "shared memory".to_owned(),
-                    offset: problem.address as i64,
-                    bytes: u64::from(code.shared),
-                    element: 0,
-                },
-                Space::Local => Place::Outside {
-                    region: "local memory".to_owned(),
-                    offset: problem.address as i64,
-                    bytes: code.functions.iter().map(|routine| u64::from(routine.local)).sum(),
-                    element: 0,
-                },
-                _ => global.place(problem.address, problem.bytes),
-            };
+            let place = place(*space, problem.address, problem.bytes, global, code, launch);
             Fault::access(kernel, *problem, action, place)
         }
         Trouble::Trap { .. } => new(FaultKind::Trap),
@@ -95,7 +160,7 @@ fn described(stopped: &Stopped, kernel: &str, global: &Global, code: &Code) -> F
             new(FaultKind::Runaway).because(format!("the block ran {budget} instructions and has not ended"))
         }
         Trouble::BadFree { reason, .. } => new(FaultKind::InvalidFree).because(reason.clone()),
-        Trouble::CopyInFlight { address, .. } => new(FaultKind::UninitialisedRead)
-            .because(format!("an asynchronous copy to shared address {address:#x} was not waited for")),
+        // Told above.
+        Trouble::Found { .. } => new(FaultKind::IllegalAddress),
     }
 }

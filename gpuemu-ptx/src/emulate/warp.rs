@@ -350,7 +350,7 @@ impl Warp {
                         active = mask;
                     }
                     if !arrival.aligned || mask == self.alive {
-                        if !context.arrive(&arrival, mask, self.alive) {
+                        if !context.arrive(&arrival, mask, self.index) {
                             fault!();
                         }
                         let state = if arrival.waits { State::Waiting(arrival) } else { State::Ready };
@@ -683,6 +683,9 @@ impl Warp {
                 return Err(Outcome::Fault);
             }
         }
+        if anywhere && let Some(shadow) = &mut context.shadow {
+            shadow.warp_sync(self.index, lanes);
+        }
         let mut merged: Option<usize> = None;
         let mut index = 0;
         while index < self.fragments.len() {
@@ -743,7 +746,7 @@ impl Warp {
             }
             let truths = self.fragments.iter().filter_map(assembling).fold(0, |all, one| all | one.truths);
             let arrival = Arrival { truths, ..arrival };
-            if !context.arrive(&arrival, lanes, self.alive) {
+            if !context.arrive(&arrival, lanes, self.index) {
                 self.stopped = arrival.place;
                 return Some(Outcome::Fault);
             }

@@ -68,6 +68,17 @@ unsafe impl Element for u128 {
     }
 }
 
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Action {
+    Read,
+    Write,
+    Atomic,
+    /// An asynchronous copy's write: by no thread until it is waited for.
+    AsyncWrite,
+}
+
 /// How an access was wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProblemKind {

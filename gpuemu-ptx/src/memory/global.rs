@@ -45,6 +45,8 @@ pub enum Addressing {
 #[derive(Debug)]
 pub struct Global {
     addressing: Addressing,
+    /// Whether regions have shadows.
+    checked: bool,
     table: RwLock<Table>,
     /// Held by the 128-bit atomics, which the host may not have.
     wide: Mutex<()>,
@@ -78,6 +80,11 @@ impl<'g> Cache<'g> {
     #[inline(always)]
     pub fn region(&self) -> Option<&'g Region> {
         self.region
+    }
+
+    #[inline(always)]
+    pub(super) fn remember(&mut self, region: &'g Region) {
+        self.region = Some(region);
     }
 }
 
@@ -128,18 +135,23 @@ pub enum Place {
 
 impl Default for Global {
     fn default() -> Self {
-        Self::new(Addressing::Virtual)
+        Self::new(Addressing::Virtual, false)
     }
 }
 
 impl Global {
-    /// No memory yet.
-    pub fn new(addressing: Addressing) -> Self {
+    /// No memory yet. `checked` regions remember what [`super::shadow`] asks for.
+    pub fn new(addressing: Addressing, checked: bool) -> Self {
         let table = Table { regions: Vec::new(), freed: VecDeque::new(), next: FIRST };
-        Self { addressing, table: RwLock::new(table), wide: Mutex::new(()) }
+        Self { addressing, checked, table: RwLock::new(table), wide: Mutex::new(()) }
     }
 
-    /// Zeroed memory at a multiple of `align`, and of no larger power of two below 256, so that a kernel finds the
+    /// Whether regions have shadows.
+    pub fn is_checked(&self) -> bool {
+        self.checked
+    }
+
+    /// Zeroed memory, which counts as not written, at a multiple of `align`, and of no larger power of two below 256, so that a kernel finds the
     /// alignment that it was promised and no better. Nothing is taken from the host until it is touched.
     ///
     /// # Errors
@@ -220,7 +232,13 @@ impl Global {
         table
             .freed
             .retain(|freed| freed.base.wrapping_sub(base) >= bytes && base.wrapping_sub(freed.base) >= freed.bytes);
-        table.regions.insert(index, Box::new(Region::new(name, base, bytes, host, backing)));
+        // What the caller lends holds what the caller wrote.
+        let written = backing.is_none();
+        let mut region = Box::new(Region::new(name, base, bytes, host, backing));
+        if self.checked && region.watch(written).is_none() {
+            return Err(Error::Memory(format!("{name}: out of memory: no room for the shadow of {bytes} bytes")));
+        }
+        table.regions.insert(index, region);
         Ok(base)
     }
 
@@ -234,6 +252,29 @@ impl Global {
         match table.regions.binary_search_by_key(&base, |region| region.base()) {
             Ok(index) => {
                 table.regions[index].declare(role, element);
+                Ok(())
+            }
+            Err(_) => Err(Error::Memory(format!("no region begins at {base:#x}"))),
+        }
+    }
+
+    /// Nobody has accessed anything: what came before a launch is ordered before it.
+    pub(super) fn begin_launch(&mut self) {
+        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
+        table.regions.iter_mut().for_each(|region| region.forget_accesses());
+    }
+
+    /// The region at `base` counts as not written, whatever it holds: an output, or a workspace, before a launch. Fill it
+    /// with a pattern first, where its contents shall tell.
+    ///
+    /// # Errors
+    ///
+    /// No region begins there.
+    pub fn forget(&mut self, base: u64) -> Result<()> {
+        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match table.regions.binary_search_by_key(&base, |region| region.base()) {
+            Ok(index) => {
+                table.regions[index].forget_writes();
                 Ok(())
             }
             Err(_) => Err(Error::Memory(format!("no region begins at {base:#x}"))),
@@ -390,6 +431,7 @@ impl Global {
         let to = self.hosted(address, from.len(), true)?;
         // SAFETY: as in `read`.
         unsafe { std::ptr::copy(from.as_ptr(), to, from.len()) };
+        self.note_written(address, from.len() as u64);
         Ok(())
     }
 
@@ -413,7 +455,14 @@ impl Global {
                 }
             }
         }
+        self.note_written(address, bytes);
         Ok(())
+    }
+
+    fn note_written(&self, address: u64, bytes: u64) {
+        if let Some((region, written)) = self.find(address).and_then(|region| Some((region, region.written()?))) {
+            written.insert(address - region.base(), bytes);
+        }
     }
 
     /// Loads `N` elements of every lane that takes part; the other lanes of `out` stay.

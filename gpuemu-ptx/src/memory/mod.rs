@@ -15,9 +15,12 @@ mod backing;
 pub mod global;
 pub mod local;
 pub mod region;
+pub mod shadow;
 pub mod shared;
+#[cfg(test)]
+mod tests;
 
-pub use access::{Element, Problem, ProblemKind};
+pub use access::{Action, Element, Problem, ProblemKind};
 pub use atomic::{Number, Rule, Update};
 pub use global::{Addressing, Cache, Global, Place};
 pub use local::Local;

@@ -1,10 +1,13 @@
 //! One region of global memory: a tensor, a variable of a module, a heap.
 
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::access::View;
 use super::backing::Backing;
+use super::shadow::bits::Bits;
+use super::shadow::cells::Cells;
 
 /// What a region is to a kernel. Sanitizers ask; the hardware knows only [`Role::Constant`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -37,6 +40,10 @@ pub struct Region {
     writable: AtomicU64,
     /// What it owns; nothing where the memory is the caller's.
     _backing: Option<Backing>,
+    /// While sanitizers are on: the bytes that something wrote.
+    written: Option<Bits>,
+    /// While sanitizers are on: who accessed what last; from the first recorded access on.
+    cells: OnceLock<Option<Cells>>,
 }
 
 // SAFETY: the host memory is owned, or lent for as long as the region lives by the contract of `Global::borrow`; kernels
@@ -57,6 +64,8 @@ impl Region {
             readable: AtomicU64::new(extent),
             writable: AtomicU64::new(extent),
             _backing: backing,
+            written: None,
+            cells: OnceLock::new(),
         }
     }
 
@@ -106,6 +115,41 @@ impl Region {
     /// Whether an address lies in it, freed or not.
     pub fn contains(&self, address: u64) -> bool {
         address.wrapping_sub(self.base) < self.extent
+    }
+
+    /// Remembers from now on which bytes something wrote: all, or none.
+    pub(super) fn watch(&mut self, written: bool) -> Option<()> {
+        let bits = Bits::new(self.extent)?;
+        if written {
+            bits.insert(0, self.extent);
+        }
+        self.written = Some(bits);
+        Some(())
+    }
+
+    /// Nothing wrote any of it.
+    pub(super) fn forget_writes(&mut self) {
+        if let Some(written) = &mut self.written {
+            written.clear();
+        }
+    }
+
+    /// Nobody accessed any of it.
+    pub(super) fn forget_accesses(&mut self) {
+        self.cells = OnceLock::new();
+    }
+
+    /// The bytes that something wrote; `None` while sanitizers are off.
+    pub fn written(&self) -> Option<&Bits> {
+        self.written.as_ref()
+    }
+
+    /// Who accessed what last. `None` while sanitizers are off, and for what kernels only read.
+    pub(super) fn cells(&self) -> Option<&Cells> {
+        if self.written.is_none() || matches!(self.role, Role::Input | Role::Constant) {
+            return None;
+        }
+        self.cells.get_or_init(|| Cells::new(self.extent)).as_ref()
     }
 
     /// What loads see of it.

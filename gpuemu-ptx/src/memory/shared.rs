@@ -48,7 +48,7 @@ impl Shared {
     }
 
     #[inline(always)]
-    fn view(&self) -> View {
+    pub(super) fn view(&self) -> View {
         View { base: 0, bytes: self.bytes, host: self.backing.start().as_ptr() }
     }
 

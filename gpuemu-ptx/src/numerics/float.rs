@@ -420,6 +420,8 @@ pub enum Comparison {
 macro_rules! compare {
     ($name:ident, $t:ty, $bits:ty, $what:literal) => {
         #[doc = concat!("`setp", $what, "`. `ne` of a NaN is false, `neu` true.")]
+        // Written so that a NaN, of which no comparison holds, falls on the right side.
+        #[allow(clippy::neg_cmp_op_on_partial_ord, clippy::double_comparisons, clippy::nonminimal_bool)]
         #[inline(always)]
         pub fn $name(a: $bits, b: $bits, comparison: Comparison) -> bool {
             let (x, y) = (<$t>::from_bits(a), <$t>::from_bits(b));

@@ -104,7 +104,7 @@ type Lanes = [i32; COLUMNS];
 
 /// `d = a * b + c` for `M` rows, eight columns and `K` products: `a` by row, `b` by k, codes in the low bits. A wider
 /// matrix is several calls.
-#[inline]
+#[inline(always)]
 pub fn multiply_add<const M: usize, const K: usize>(
     rule: SumRule,
     formats: (Element, Element),
@@ -126,7 +126,10 @@ pub fn multiply_add<const M: usize, const K: usize>(
     let group = rule.group as usize;
     let mut d = *c;
     for (row, out) in a.iter().zip(d.iter_mut()) {
-        let parts = row.map(|code| formats.0.split(code));
+        let mut parts = [Part { significand: 0, exponent: ZERO }; K];
+        for (part, &code) in parts.iter_mut().zip(row) {
+            *part = formats.0.split(code);
+        }
         let mut from = 0;
         while from < K {
             let to = (from + group).min(K);
@@ -216,7 +219,7 @@ fn group_sum(
     let mut d = [0; COLUMNS];
     for n in 0..COLUMNS {
         let down = (c_fraction + largest[n] - c[n].exponent).min(63);
-        let term = ((i64::from(c[n].significand.unsigned_abs()) << rule.fraction_bits) >> down) as i64;
+        let term = (i64::from(c[n].significand.unsigned_abs()) << rule.fraction_bits) >> down;
         let sum = total[n] + if c[n].significand < 0 { -term } else { term };
         d[n] = if largest[n] >= SPECIAL / 2 {
             special(accumulator, a, |k| Part { significand: b_significand[k][n], exponent: b_exponent[k][n] }, c[n])

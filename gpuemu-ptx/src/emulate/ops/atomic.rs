@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::memory::addresses;
+use super::memory::{Access, addresses, found, order_number};
 use crate::emulate::context::Context;
 use crate::emulate::decode::{Decoded, Decoder, refuse};
 use crate::emulate::op::{Body, Op, Signal};
@@ -10,7 +10,8 @@ use crate::emulate::problem::Trouble;
 use crate::emulate::registers::{LANES, Lane};
 use crate::emulate::warp::Warp;
 use crate::memory::{Number, Rule, SHARED_WINDOW, Update, Window};
-use crate::program::{Opcode, Operand, Operation, ScalarType, Space};
+use crate::fault::Action;
+use crate::program::{Opcode, Operand, Operation, Order, ScalarType, Space};
 
 /// `d = atomic [a + imm], b, c`: the list that `e` begins has the cache, the operation, the type and the space.
 pub struct Atomic<L>(PhantomData<L>);
@@ -49,7 +50,7 @@ where
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let addresses = addresses(warp, op);
         let code = context.code;
-        let [cache, update, number, space, result] = code.lists[op.e as usize..op.e as usize + 5] else {
+        let [cache, update, number, space, result, order] = code.lists[op.e as usize..op.e as usize + 6] else {
             return Signal::Fault;
         };
         let (update, number) = (UPDATES[update as usize], NUMBERS[number as usize]);
@@ -63,8 +64,11 @@ where
         };
         let refused = |space| move |problem| Trouble::Access { problem, space, write: true };
         let done = (|| {
+            let who = Access { warp: warp.index, cache, order };
+            let reads = update != Update::Exchange;
             if global != 0 {
                 let Some(rule) = Rule::new(update, number, false) else { return Ok(()) };
+                watch_global(context, who, &addresses, global, rule.bytes(), reads)?;
                 let memory = context.global;
                 let cache = &mut context.caches[cache as usize];
                 memory
@@ -77,6 +81,7 @@ where
                     1 => addresses,
                     _ => addresses.map(|address| address.wrapping_sub(SHARED_WINDOW)),
                 };
+                watch_shared(context, who, &inside, shared, rule.bytes(), reads)?;
                 let memory = &mut context.block.shared;
                 memory.atomic(&rule, &inside, shared, &operands, &second, &mut old).map_err(refused(Space::Shared))?;
             }
@@ -104,7 +109,7 @@ impl Body for Atomic128 {
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let addresses = addresses(warp, op);
         let code = context.code;
-        let [cache, update, _, space, _] = code.lists[op.e as usize..op.e as usize + 5] else { return Signal::Fault };
+        let [cache, update, _, space, _, order] = code.lists[op.e as usize..op.e as usize + 6] else { return Signal::Fault };
         let first = *warp.registers.stored::<u128>(op.b);
         let second = *warp.registers.stored::<u128>(op.c);
         let mut old = [0; LANES];
@@ -113,16 +118,26 @@ impl Body for Atomic128 {
             _ => (None, &first),
         };
         let shared = space == 1 || space == 2 && Window::split(&addresses, mask)[1] == mask;
+        let who = Access { warp: warp.index, cache, order };
+        let reads = expected.is_some();
         let done = match shared {
             true => {
                 let inside = match space {
                     1 => addresses,
                     _ => addresses.map(|address| address.wrapping_sub(SHARED_WINDOW)),
                 };
+                if let Err(trouble) = watch_shared(context, who, &inside, mask, 16, reads) {
+                    context.trouble = Some(trouble);
+                    return Signal::Fault;
+                }
                 let problem = |problem| Trouble::Access { problem, space: Space::Shared, write: true };
                 context.block.shared.atomic128(&inside, mask, expected, new, &mut old).map_err(problem)
             }
             false => {
+                if let Err(trouble) = watch_global(context, who, &addresses, mask, 16, reads) {
+                    context.trouble = Some(trouble);
+                    return Signal::Fault;
+                }
                 let problem = |problem| Trouble::Access { problem, space: Space::Global, write: true };
                 let memory = context.global;
                 let cache = &mut context.caches[cache as usize];
@@ -136,6 +151,35 @@ impl Body for Atomic128 {
         warp.registers.write::<u128>(op.d, &old, mask);
         Signal::Next
     }
+}
+
+/// Tells the sanitizers of an atomic on global memory.
+fn watch_global(
+    context: &mut Context<'_>,
+    who: Access,
+    addresses: &[u64; LANES],
+    mask: u32,
+    bytes: u32,
+    reads: bool,
+) -> Result<(), Trouble> {
+    let Some(shadow) = &mut context.shadow else { return Ok(()) };
+    let cache = &mut context.caches[who.cache as usize];
+    let finding = shadow.atomic(cache, who.instruction(), addresses, mask, bytes, reads);
+    found(finding, Space::Global, Action::Atomic, context)
+}
+
+/// The same on shared memory.
+fn watch_shared(
+    context: &mut Context<'_>,
+    who: Access,
+    addresses: &[u64; LANES],
+    mask: u32,
+    bytes: u32,
+    reads: bool,
+) -> Result<(), Trouble> {
+    let Some(shadow) = &mut context.shadow else { return Ok(()) };
+    let finding = shadow.atomic_shared(who.instruction(), addresses, mask, bytes, reads);
+    found(finding, Space::Shared, Action::Atomic, context)
 }
 
 /// Decodes one.
@@ -184,6 +228,8 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
     if space != 1 {
         d.ordered = true;
     }
+    // Without an order, atomics are relaxed.
+    let order = order_number(d.form.order.or(Some(Order::Relaxed)), d.form.scope);
     let address = d.address(usize::from(atom))?;
     let first = usize::from(atom) + 1;
     // A vector is so many atomics, one after the other, each on its own element.
@@ -195,7 +241,7 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
         let cache = d.cache();
         let to = results.get(index);
         let discards = matches!(to, None | Some(Operand::Discard));
-        let e = d.list([cache, update, number, space, i32::from(!discards)]);
+        let e = d.list([cache, update, number, space, i32::from(!discards), order]);
         let with_second = update == 4;
         macro_rules! emit {
             ($l:ty, $body:ty) => {{

@@ -6,8 +6,9 @@ use crate::emulate::op::{Body, Op, Signal};
 use crate::emulate::problem::Trouble;
 use crate::emulate::registers::LANES;
 use crate::emulate::warp::{Arrival, Reduction, Warp};
+use crate::memory::shadow::{self, Meeting};
 use crate::memory::{SHARED_WINDOW, Window};
-use crate::program::{Opcode, Operand, Operation, Space, Word};
+use crate::program::{Opcode, Operand, Operation, Scope, Space, Word};
 
 const ALIGNED: u64 = 1;
 const ARRIVE: u64 = 2;
@@ -49,6 +50,18 @@ impl Body for Barrier {
             place: 0,
         };
         Signal::Barrier
+    }
+}
+
+/// `membar`, `fence`: of the device's scope where `imm` is 1.
+pub struct Fence;
+
+impl Body for Fence {
+    fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, _: u32) -> Signal {
+        if let Some(shadow) = &mut context.shadow {
+            shadow.fence(warp.index, if op.imm == 0 { shadow::Scope::Block } else { shadow::Scope::Device });
+        }
+        Signal::Next
     }
 }
 
@@ -102,6 +115,7 @@ impl Body for Mbarrier {
                 return Signal::Fault;
             }
             let old = word[0][lane];
+            let meeting = Meeting::Mbarrier(addresses[lane] as u32);
             let (mut pending, mut expected, mut phase) = (old & FIELD, old >> 20 & FIELD, old >> 63);
             results[lane] = old;
             match operation {
@@ -121,6 +135,19 @@ impl Body for Mbarrier {
                 _ => (pending, expected, phase) = (0, 0, 0),
             }
             word[0][lane] = pending | expected << 20 | phase << 63;
+            if let Some(shadow) = &mut context.shadow {
+                match operation {
+                    INIT | INVALIDATE => shadow.forget(meeting),
+                    ARRIVE_MBARRIER | DROP => {
+                        shadow.arrive(warp.index, meeting);
+                        if phase != old >> 63 {
+                            shadow.complete(meeting);
+                        }
+                    }
+                    _ if truths >> lane & 1 != 0 => shadow.wait(warp.index, meeting),
+                    _ => {}
+                }
+            }
             if matches!(operation, INIT | INVALIDATE | ARRIVE_MBARRIER | DROP)
                 && let Err(problem) = context.block.shared.store(&addresses, 1 << lane, &word)
             {
@@ -146,8 +173,13 @@ impl Body for Mbarrier {
 /// Decodes one.
 pub fn decode(d: &mut Decoder<'_>) -> Decoded {
     match d.opcode() {
-        // One thread of the host runs a block; between blocks, accesses go to memory as they are.
-        Opcode::Membar | Opcode::Fence => Ok(()),
+        Opcode::Membar | Opcode::Fence if d.form.has(Word::Proxy) || d.form.has(Word::MbarrierInit) => Ok(()),
+        Opcode::Membar | Opcode::Fence => {
+            // The host's accesses are in order already; it is the sanitizers that want to know.
+            let imm = u64::from(d.form.scope != Some(Scope::Block));
+            d.emit(Op { imm, ..d.op_of::<Fence>() });
+            Ok(())
+        }
         Opcode::Mbarrier => mbarrier(d),
         _ if d.form.has(Word::Cluster) => refuse("clusters are not executed yet"),
         _ if d.form.has(Word::Warp) => {

@@ -4,10 +4,12 @@ use crate::emulate::context::Context;
 use crate::emulate::copies::{Flight, OPEN};
 use crate::emulate::decode::{Decoded, Decoder, refuse};
 use crate::emulate::op::{Body, Op, Signal};
-use crate::emulate::ops::memory::{InGlobal, Memory};
+use crate::emulate::ops::memory::{Access, InGlobal, Memory};
 use crate::emulate::problem::Trouble;
 use crate::emulate::registers::LANES;
 use crate::emulate::warp::Warp;
+use crate::fault::Action;
+use crate::memory::shadow::{Instruction, Order};
 use crate::memory::{Element, SHARED_WINDOW};
 use crate::program::{Operand, Space, Word};
 
@@ -36,9 +38,10 @@ impl<const N: usize> Body for Asynchronous<N> {
         };
         let size_of = |lane: usize| if ignore >> lane & 1 != 0 { 0 } else { sizes[lane] as usize };
         let whole = (0..LANES).filter(|&lane| size_of(lane) == N).fold(0, |all, lane| all | 1 << lane) & mask;
+        let who = Access { warp: warp.index, cache, order: 0 };
         let mut data = [0u128; LANES];
         if whole != 0
-            && let Err(trouble) = load::<N>(context, warp.index, cache, &from, whole, &mut data)
+            && let Err(trouble) = load::<N>(context, who, &from, whole, &mut data)
         {
             context.trouble = Some(trouble);
             return Signal::Fault;
@@ -47,7 +50,7 @@ impl<const N: usize> Body for Asynchronous<N> {
             for byte in 0..size_of(lane) {
                 let at = from.map(|address| address.wrapping_add(byte as u64));
                 let mut out = [[0u8; LANES]];
-                if let Err(trouble) = InGlobal::load(context, warp.index, cache, &at, 1 << lane, &mut out) {
+                if let Err(trouble) = InGlobal::load(context, who, &at, 1 << lane, &mut out) {
                     context.trouble = Some(trouble);
                     return Signal::Fault;
                 }
@@ -58,6 +61,14 @@ impl<const N: usize> Body for Asynchronous<N> {
         if let Err(problem) = reachable::<N>(context, &to, mask) {
             context.trouble = Some(Trouble::Access { problem, space: Space::Shared, write: true });
             return Signal::Fault;
+        }
+        if let Some(shadow) = &mut context.shadow {
+            let instruction = Instruction { warp: warp.index, site: cache as u32, order: Order::Weak };
+            let finding = shadow.copy_shared(instruction, &to, mask, N as u32);
+            if let Err(trouble) = super::memory::found(finding, Space::Shared, Action::AsyncWrite, context) {
+                context.trouble = Some(trouble);
+                return Signal::Fault;
+            }
         }
         for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
             warp.copies.flights.push(Flight {
@@ -74,29 +85,27 @@ impl<const N: usize> Body for Asynchronous<N> {
 
 fn load<const N: usize>(
     context: &mut Context<'_>,
-    warp: u32,
-    cache: i32,
+    who: Access,
     from: &[u64; LANES],
     mask: u32,
     data: &mut [u128; LANES],
 ) -> Result<(), Trouble> {
     fn widened<T: Element + Into<u128>>(
         context: &mut Context<'_>,
-        warp: u32,
-        cache: i32,
+        who: Access,
         from: &[u64; LANES],
         mask: u32,
         data: &mut [u128; LANES],
     ) -> Result<(), Trouble> {
         let mut out = [[T::default(); LANES]];
-        InGlobal::load(context, warp, cache, from, mask, &mut out)?;
+        InGlobal::load(context, who, from, mask, &mut out)?;
         *data = out[0].map(Into::into);
         Ok(())
     }
     match N {
-        4 => widened::<u32>(context, warp, cache, from, mask, data),
-        8 => widened::<u64>(context, warp, cache, from, mask, data),
-        _ => widened::<u128>(context, warp, cache, from, mask, data),
+        4 => widened::<u32>(context, who, from, mask, data),
+        8 => widened::<u64>(context, who, from, mask, data),
+        _ => widened::<u128>(context, who, from, mask, data),
     }
 }
 
@@ -128,7 +137,10 @@ pub fn land(context: &mut Context<'_>, flights: &[Flight]) {
 pub struct Commit;
 
 impl Body for Commit {
-    fn run(warp: &mut Warp, _: &mut Context<'_>, _: &Op, mask: u32) -> Signal {
+    fn run(warp: &mut Warp, context: &mut Context<'_>, _: &Op, mask: u32) -> Signal {
+        if let Some(shadow) = &mut context.shadow {
+            shadow.commit_copies(warp.index);
+        }
         warp.copies.commit(mask);
         Signal::Next
     }
@@ -139,6 +151,12 @@ pub struct Wait;
 
 impl Body for Wait {
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        if let Some(shadow) = &mut context.shadow {
+            match u32::try_from(op.imm) {
+                Ok(pending) => shadow.wait_copies(warp.index, pending),
+                Err(_) => shadow.wait_all_copies(warp.index),
+            }
+        }
         if !warp.copies.flights.is_empty() {
             let pending = u32::try_from(op.imm).ok();
             let landed = warp.copies.land(mask, pending);

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::memory::{Generic, InShared, Memory, addresses};
+use super::memory::{Generic, InShared, Memory, access, addresses};
 use super::warp::assemble;
 use crate::arch::{Arch, MatrixFormat, MatrixInstruction};
 use crate::emulate::context::Context;
@@ -37,16 +37,18 @@ impl<M: Memory, const COUNT: usize, const TRANSPOSED: bool> Body for LoadMatrix<
         let addresses = addresses(warp, op);
         let lanes = if COUNT == 4 { FULL } else { (1 << (8 * COUNT)) - 1 };
         let mut rows = [[0u128; LANES]];
-        if let Err(trouble) = M::load(context, warp.index, op.e, &addresses, lanes & mask, &mut rows) {
+        if let Err(trouble) = M::load(context, access(warp, op), &addresses, lanes & mask, &mut rows) {
             context.trouble = Some(trouble);
             return Signal::Fault;
         }
         for matrix in 0..COUNT {
-            let rows: [[u16; 8]; 8] = std::array::from_fn(|row| {
-                let bytes = rows[0][8 * matrix + row];
-                std::array::from_fn(|column| (bytes >> (16 * column)) as u16)
-            });
-            let out = spread::<TRANSPOSED>(&rows);
+            let mut elements = [[0u16; 8]; 8];
+            for (row, elements) in elements.iter_mut().enumerate() {
+                for (element, bytes) in elements.iter_mut().zip(rows[0][8 * matrix + row].to_le_bytes().chunks(2)) {
+                    *element = u16::from_le_bytes([bytes[0], bytes[1]]);
+                }
+            }
+            let out = spread::<TRANSPOSED>(&elements);
             warp.registers.write::<u32>(context.code.lists[op.c as usize + matrix], &out, mask);
         }
         Signal::Next
@@ -56,14 +58,16 @@ impl<M: Memory, const COUNT: usize, const TRANSPOSED: bool> Body for LoadMatrix<
 /// The fragment of an 8 by 8 matrix of 16-bit elements.
 #[inline(always)]
 fn spread<const TRANSPOSED: bool>(rows: &[[u16; 8]; 8]) -> [u32; LANES] {
-    std::array::from_fn(|lane| {
+    let mut out = [0; LANES];
+    for (lane, word) in out.iter_mut().enumerate() {
         let (row, column) = (lane / 4, lane % 4 * 2);
         let (low, high) = match TRANSPOSED {
             false => (rows[row][column], rows[row][column + 1]),
             true => (rows[column][row], rows[column + 1][row]),
         };
-        u32::from(low) | u32::from(high) << 16
-    })
+        *word = u32::from(low) | u32::from(high) << 16;
+    }
+    out
 }
 
 /// The matrix of a fragment.
@@ -97,7 +101,7 @@ impl<M: Memory, const COUNT: usize, const TRANSPOSED: bool> Body for StoreMatrix
             }
         }
         let lanes = if COUNT == 4 { FULL } else { (1 << (8 * COUNT)) - 1 };
-        match M::store(context, warp.index, op.e, &addresses, lanes & mask, &rows) {
+        match M::store(context, access(warp, op), &addresses, lanes & mask, &rows) {
             Ok(()) => Signal::Next,
             Err(trouble) => {
                 context.trouble = Some(trouble);
@@ -183,7 +187,8 @@ impl Product {
 /// shape needs.
 pub struct Multiply<const M: usize, const K: usize, const BITS: usize>;
 
-/// Words of a matrix element in the registers of a fragment.
+/// One of the elements in a register of a fragment.
+#[inline(always)]
 fn cut(word: u32, place: usize, bits: usize) -> u32 {
     match bits {
         32 => word,

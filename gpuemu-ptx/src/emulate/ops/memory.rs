@@ -8,16 +8,82 @@ use crate::emulate::op::{Body, Op, Signal};
 use crate::emulate::problem::Trouble;
 use crate::emulate::registers::{LANES, Lane};
 use crate::emulate::warp::Warp;
+use crate::memory::shadow::{self, Finding, Instruction};
 use crate::memory::{Element, LOCAL_WINDOW, Problem, ProblemKind, SHARED_WINDOW, Window};
-use crate::program::{Opcode, Operand, Order, ScalarType, Space, Symbol, Word};
+use crate::program::{Opcode, Operand, Order, ScalarType, Scope, Space, Symbol, Word};
+use crate::fault::Action;
+
+/// Who accesses memory, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// The warp.
+    pub warp: u32,
+    /// Where the region that the instruction accessed last is remembered; the instruction's number for sanitizers, too.
+    pub cache: i32,
+    /// Its memory order, by number.
+    pub order: i32,
+}
+
+impl Access {
+    /// An instruction as the shadow knows it.
+    #[inline]
+    pub fn instruction(self) -> Instruction {
+        Instruction { warp: self.warp, site: self.cache as u32, order: order_of(self.order) }
+    }
+}
+
+/// The number of a memory order; see [`order_of`].
+pub fn order_number(order: Option<Order>, scope: Option<Scope>) -> i32 {
+    let block = scope == Some(Scope::Block);
+    let kind = match order {
+        None | Some(Order::Weak) => return 0,
+        Some(Order::Volatile | Order::Mmio) => return 1,
+        Some(Order::Relaxed) => 0,
+        Some(Order::Acquire) => 1,
+        Some(Order::Release) => 2,
+        Some(Order::AcquireRelease | Order::Sequential) => 3,
+    };
+    1 + 2 * kind + i32::from(block)
+}
+
+fn order_of(number: i32) -> shadow::Order {
+    let scope = if number % 2 == 0 { shadow::Scope::Block } else { shadow::Scope::Device };
+    match number {
+        0 => shadow::Order::Weak,
+        1 | 2 => shadow::Order::Relaxed(scope),
+        3 | 4 => shadow::Order::Acquire(scope),
+        5 | 6 => shadow::Order::Release(scope),
+        _ => shadow::Order::AcquireRelease(scope),
+    }
+}
+
+/// What a sanitizer found, or nothing.
+#[inline(always)]
+pub fn found(finding: Option<Finding>, space: Space, action: Action, context: &Context<'_>) -> Result<(), Trouble> {
+    match finding {
+        None => Ok(()),
+        Some(finding) => told(finding, space, action, context),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn told(finding: Finding, space: Space, action: Action, context: &Context<'_>) -> Result<(), Trouble> {
+    let wanted = context.launch.sanitizers;
+    let told = match finding {
+        Finding::Race(_) => wanted.races,
+        Finding::Uninitialised { .. } => wanted.initialisation,
+        Finding::InputWritten { .. } => wanted.inputs,
+    };
+    if told { Err(Trouble::Found { finding, space, action }) } else { Ok(()) }
+}
 
 /// A memory that an instruction accesses.
 pub trait Memory {
     /// Loads `N` elements a lane.
     fn load<T: Element, const N: usize>(
         context: &mut Context<'_>,
-        warp: u32,
-        cache: i32,
+        access: Access,
         addresses: &[u64; LANES],
         mask: u32,
         out: &mut [[T; LANES]; N],
@@ -26,8 +92,7 @@ pub trait Memory {
     /// Stores `N` elements a lane.
     fn store<T: Element, const N: usize>(
         context: &mut Context<'_>,
-        warp: u32,
-        cache: i32,
+        access: Access,
         addresses: &[u64; LANES],
         mask: u32,
         values: &[[T; LANES]; N],
@@ -54,26 +119,37 @@ impl Memory for InGlobal {
     #[inline(always)]
     fn load<T: Element, const N: usize>(
         context: &mut Context<'_>,
-        _: u32,
-        cache: i32,
+        access: Access,
         addresses: &[u64; LANES],
         mask: u32,
         out: &mut [[T; LANES]; N],
     ) -> Result<(), Trouble> {
         let global = context.global;
-        global.load(&mut context.caches[cache as usize], addresses, mask, out).map_err(refused(Space::Global, false))
+        if let Some(shadow) = &mut context.shadow {
+            let cache = &mut context.caches[access.cache as usize];
+            let bytes = (size_of::<T>() * N) as u32;
+            let finding = shadow.load(cache, access.instruction(), addresses, mask, bytes);
+            found(finding, Space::Global, Action::Read, context)?;
+        }
+        let cache = &mut context.caches[access.cache as usize];
+        global.load(cache, addresses, mask, out).map_err(refused(Space::Global, false))
     }
     #[inline(always)]
     fn store<T: Element, const N: usize>(
         context: &mut Context<'_>,
-        _: u32,
-        cache: i32,
+        access: Access,
         addresses: &[u64; LANES],
         mask: u32,
         values: &[[T; LANES]; N],
     ) -> Result<(), Trouble> {
         let global = context.global;
-        global.store(&mut context.caches[cache as usize], addresses, mask, values).map_err(refused(Space::Global, true))
+        if let Some(shadow) = &mut context.shadow {
+            let cache = &mut context.caches[access.cache as usize];
+            let finding = shadow.store(cache, access.instruction(), addresses, mask, values);
+            found(finding, Space::Global, Action::Write, context)?;
+        }
+        let cache = &mut context.caches[access.cache as usize];
+        global.store(cache, addresses, mask, values).map_err(refused(Space::Global, true))
     }
 }
 
@@ -81,23 +157,31 @@ impl Memory for InShared {
     #[inline(always)]
     fn load<T: Element, const N: usize>(
         context: &mut Context<'_>,
-        _: u32,
-        _: i32,
+        access: Access,
         addresses: &[u64; LANES],
         mask: u32,
         out: &mut [[T; LANES]; N],
     ) -> Result<(), Trouble> {
+        if let Some(shadow) = &mut context.shadow {
+            let bytes = (size_of::<T>() * N) as u32;
+            let finding = shadow.load_shared(access.instruction(), addresses, mask, bytes);
+            found(finding, Space::Shared, Action::Read, context)?;
+        }
         context.block.shared.load(addresses, mask, out).map_err(refused(Space::Shared, false))
     }
     #[inline(always)]
     fn store<T: Element, const N: usize>(
         context: &mut Context<'_>,
-        _: u32,
-        _: i32,
+        access: Access,
         addresses: &[u64; LANES],
         mask: u32,
         values: &[[T; LANES]; N],
     ) -> Result<(), Trouble> {
+        if let Some(shadow) = &mut context.shadow {
+            let memory = &context.block.shared;
+            let finding = shadow.store_shared(memory, access.instruction(), addresses, mask, values);
+            found(finding, Space::Shared, Action::Write, context)?;
+        }
         context.block.shared.store(addresses, mask, values).map_err(refused(Space::Shared, true))
     }
 }
@@ -115,28 +199,26 @@ impl Memory for InLocal {
     #[inline(always)]
     fn load<T: Element, const N: usize>(
         context: &mut Context<'_>,
-        warp: u32,
-        _: i32,
+        access: Access,
         addresses: &[u64; LANES],
         mask: u32,
         out: &mut [[T; LANES]; N],
     ) -> Result<(), Trouble> {
         match &context.block.local {
-            Some(local) => local.load(warp, addresses, mask, out).map_err(refused(Space::Local, false)),
+            Some(local) => local.load(access.warp, addresses, mask, out).map_err(refused(Space::Local, false)),
             None => Err(no_local(addresses, mask, size_of::<T>() * N, false)),
         }
     }
     #[inline(always)]
     fn store<T: Element, const N: usize>(
         context: &mut Context<'_>,
-        warp: u32,
-        _: i32,
+        access: Access,
         addresses: &[u64; LANES],
         mask: u32,
         values: &[[T; LANES]; N],
     ) -> Result<(), Trouble> {
         match &mut context.block.local {
-            Some(local) => local.store(warp, addresses, mask, values).map_err(refused(Space::Local, true)),
+            Some(local) => local.store(access.warp, addresses, mask, values).map_err(refused(Space::Local, true)),
             None => Err(no_local(addresses, mask, size_of::<T>() * N, true)),
         }
     }
@@ -146,46 +228,44 @@ impl Memory for Generic {
     #[inline(always)]
     fn load<T: Element, const N: usize>(
         context: &mut Context<'_>,
-        warp: u32,
-        cache: i32,
+        access: Access,
         addresses: &[u64; LANES],
         mask: u32,
         out: &mut [[T; LANES]; N],
     ) -> Result<(), Trouble> {
         let [global, shared, local] = Window::split(addresses, mask);
         if global != 0 {
-            InGlobal::load(context, warp, cache, addresses, global, out)?;
+            InGlobal::load(context, access, addresses, global, out)?;
         }
         if shared != 0 {
-            let inside = addresses.map(|address| address.wrapping_sub(SHARED_WINDOW));
-            InShared::load(context, warp, cache, &inside, shared, out)?;
+            let inside = moved(addresses, SHARED_WINDOW.wrapping_neg());
+            InShared::load(context, access, &inside, shared, out)?;
         }
         if local != 0 {
-            let inside = addresses.map(|address| address.wrapping_sub(LOCAL_WINDOW));
-            InLocal::load(context, warp, cache, &inside, local, out)?;
+            let inside = moved(addresses, LOCAL_WINDOW.wrapping_neg());
+            InLocal::load(context, access, &inside, local, out)?;
         }
         Ok(())
     }
     #[inline(always)]
     fn store<T: Element, const N: usize>(
         context: &mut Context<'_>,
-        warp: u32,
-        cache: i32,
+        access: Access,
         addresses: &[u64; LANES],
         mask: u32,
         values: &[[T; LANES]; N],
     ) -> Result<(), Trouble> {
         let [global, shared, local] = Window::split(addresses, mask);
         if global != 0 {
-            InGlobal::store(context, warp, cache, addresses, global, values)?;
+            InGlobal::store(context, access, addresses, global, values)?;
         }
         if shared != 0 {
-            let inside = addresses.map(|address| address.wrapping_sub(SHARED_WINDOW));
-            InShared::store(context, warp, cache, &inside, shared, values)?;
+            let inside = moved(addresses, SHARED_WINDOW.wrapping_neg());
+            InShared::store(context, access, &inside, shared, values)?;
         }
         if local != 0 {
-            let inside = addresses.map(|address| address.wrapping_sub(LOCAL_WINDOW));
-            InLocal::store(context, warp, cache, &inside, local, values)?;
+            let inside = moved(addresses, LOCAL_WINDOW.wrapping_neg());
+            InLocal::store(context, access, &inside, local, values)?;
         }
         Ok(())
     }
@@ -195,23 +275,21 @@ impl Memory for InParameters {
     #[inline(always)]
     fn load<T: Element, const N: usize>(
         context: &mut Context<'_>,
-        _: u32,
-        cache: i32,
+        access: Access,
         addresses: &[u64; LANES],
         mask: u32,
         out: &mut [[T; LANES]; N],
     ) -> Result<(), Trouble> {
         let base = context.launch.parameter_base;
-        let inside = addresses.map(|address| address.wrapping_add(base));
+        let inside = moved(addresses, base);
         let global = context.global;
         let problem = refused(Space::Parameter, false);
-        global.load(&mut context.caches[cache as usize], &inside, mask, out).map_err(problem)
+        global.load(&mut context.caches[access.cache as usize], &inside, mask, out).map_err(problem)
     }
     #[inline(always)]
     fn store<T: Element, const N: usize>(
         _: &mut Context<'_>,
-        _: u32,
-        _: i32,
+        _: Access,
         addresses: &[u64; LANES],
         mask: u32,
         _: &[[T; LANES]; N],
@@ -223,15 +301,26 @@ impl Memory for InParameters {
     }
 }
 
+/// All addresses, so many bytes further.
+#[inline(always)]
+pub fn moved(addresses: &[u64; LANES], by: u64) -> [u64; LANES] {
+    let mut moved = [0; LANES];
+    for lane in 0..LANES {
+        moved[lane] = addresses[lane].wrapping_add(by);
+    }
+    moved
+}
+
 /// The addresses of an instruction: register `a` plus `imm`.
 #[inline(always)]
 pub fn addresses(warp: &Warp, op: &Op) -> [u64; LANES] {
-    let base = warp.registers.stored::<u64>(op.a);
-    let mut addresses = [0; LANES];
-    for lane in 0..LANES {
-        addresses[lane] = base[lane].wrapping_add(op.imm);
-    }
-    addresses
+    moved(warp.registers.stored::<u64>(op.a), op.imm)
+}
+
+/// The access of an instruction: `e` is its cache, `b` its order.
+#[inline(always)]
+pub fn access(warp: &Warp, op: &Op) -> Access {
+    Access { warp: warp.index, cache: op.e, order: op.b }
 }
 
 /// How a register keeps an element that was loaded.
@@ -291,7 +380,7 @@ impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Load<M, T, L, 
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let addresses = addresses(warp, op);
         let mut out = [[T::default(); LANES]; N];
-        if let Err(trouble) = M::load(context, warp.index, op.e, &addresses, mask, &mut out) {
+        if let Err(trouble) = M::load(context, access(warp, op), &addresses, mask, &mut out) {
             context.trouble = Some(trouble);
             return Signal::Fault;
         }
@@ -322,7 +411,7 @@ impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Store<M, T, L,
                 row[lane] = L::narrow(stored[lane]);
             }
         }
-        match M::store(context, warp.index, op.e, &addresses, mask, &values) {
+        match M::store(context, access(warp, op), &addresses, mask, &values) {
             Ok(()) => Signal::Next,
             Err(trouble) => {
                 context.trouble = Some(trouble);
@@ -361,7 +450,7 @@ impl<T: Element, L: Widen<T>> Body for Parameter<T, L> {
 /// Decodes one.
 pub fn decode(d: &mut Decoder<'_>) -> Decoded {
     match d.opcode() {
-        Opcode::Ld | Opcode::Ldu | Opcode::St => access(d),
+        Opcode::Ld | Opcode::Ldu | Opcode::St => load_or_store(d),
         // Hints: the addresses are not touched.
         Opcode::Prefetch | Opcode::Prefetchu | Opcode::Applypriority | Opcode::Discard => Ok(()),
         Opcode::Createpolicy => {
@@ -382,7 +471,7 @@ fn parts(d: &Decoder<'_>, index: usize) -> Decoded<Vec<Operand>> {
     })
 }
 
-fn access(d: &mut Decoder<'_>) -> Decoded {
+fn load_or_store(d: &mut Decoder<'_>) -> Decoded {
     let load = d.opcode() != Opcode::St;
     if d.form.has(Word::Bulk) || d.form.has(Word::Async) {
         return refuse("asynchronous stores are not executed yet");
@@ -403,7 +492,9 @@ fn access(d: &mut Decoder<'_>) -> Decoded {
     }
     let (a, imm) = d.wide_address(address);
     let e = d.cache();
-    let base = Op { a, imm, e, ..d.op_of::<crate::emulate::ops::control::Branch>() };
+    // `ld.volatile` and its like are relaxed at least.
+    let b = order_number(d.form.order, d.form.scope);
+    let base = Op { a, b, imm, e, ..d.op_of::<crate::emulate::ops::control::Branch>() };
     match space {
         Some(Space::Global | Space::Constant) => sized::<InGlobal>(d, ty, load, base, &values),
         Some(Space::Shared) => sized::<InShared>(d, ty, load, base, &values),

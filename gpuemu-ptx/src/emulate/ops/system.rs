@@ -1,6 +1,6 @@
 //! What the system gives: `printf`, `assert`, `malloc`, `free`, sleep.
 
-use super::memory::{Generic, Memory};
+use super::memory::{Access, Generic, Memory};
 use crate::emulate::context::Context;
 use crate::emulate::decode::{Decoded, Decoder, refuse};
 use crate::emulate::op::{Body, Op, Signal};
@@ -16,7 +16,7 @@ const LONGEST: usize = 1 << 16;
 /// One byte at a generic address, for one lane.
 fn byte(context: &mut Context<'_>, warp: u32, lane: usize, address: u64) -> Result<u8, Trouble> {
     let mut out = [[0u8; LANES]];
-    Generic::load(context, warp, 0, &[address; LANES], 1 << lane, &mut out)?;
+    Generic::load(context, Access { warp, cache: 0, order: 0 }, &[address; LANES], 1 << lane, &mut out)?;
     Ok(out[0][lane])
 }
 

@@ -13,10 +13,16 @@ use crate::program::{Opcode, Operand, Operation, ScalarType, Word};
 /// Whether the lanes that an instruction names are all here: `Next`, or a wish for more, or a fault.
 #[inline(always)]
 pub fn assemble(warp: &mut Warp, context: &mut Context<'_>, named: u32, mask: u32, anywhere: bool) -> Signal {
-    if mask == FULL && named == FULL {
-        return Signal::Next;
+    if mask != FULL || named != FULL {
+        let signal = assemble_some(warp, context, named, mask, anywhere);
+        if signal != Signal::Next {
+            return signal;
+        }
     }
-    assemble_some(warp, context, named, mask, anywhere)
+    if let Some(shadow) = &mut context.shadow {
+        shadow.warp_sync(warp.index, named);
+    }
+    Signal::Next
 }
 
 #[inline(never)]

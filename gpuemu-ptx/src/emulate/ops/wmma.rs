@@ -1,8 +1,396 @@
 //! `wmma`: fragments whose layout only the machine knows.
+//!
+//! PTX leaves open which lane holds which element, and promises no more than that fragments of one kind are alike. Here
+//! the elements of a matrix, row by row, are dealt to the lanes in turn, so many to a lane as its registers hold; where
+//! there are more places than elements, as on the first of these machines, elements come again.
 
+use std::marker::PhantomData;
+
+use super::matrix::{float_format, registers, rule};
+use super::memory::{Access, Generic, InGlobal, InShared, Memory};
+use super::warp::assemble;
+use crate::arch::MatrixInstruction;
+use crate::emulate::context::Context;
 use crate::emulate::decode::{Decoded, Decoder, refuse};
+use crate::emulate::op::{Body, Op, Signal};
+use crate::emulate::registers::{FULL, LANES};
+use crate::emulate::warp::Warp;
+use crate::memory::Element as Bits;
+use crate::numerics::tensor_core::{
+    Accumulator, Element, SumRule, multiply_add, multiply_add_f64, multiply_add_int,
+};
+use crate::program::{ScalarType, Shape, Space, Word};
+
+/// One of the matrices of a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    A,
+    B,
+    /// The accumulator or the result.
+    C,
+}
+
+/// A fragment: the extents of its matrix, and how elements lie in registers.
+#[derive(Clone, Copy, Debug)]
+struct Fragment {
+    rows: usize,
+    columns: usize,
+    /// Bits of an element.
+    bits: usize,
+    /// Registers of a lane, of 32 bits, or of 64 for binary64.
+    registers: usize,
+}
+
+impl Fragment {
+    fn new(which: Which, shape: Shape, ty: ScalarType, registers: usize) -> Self {
+        let (rows, columns) = match which {
+            Which::A => (shape.m, shape.k),
+            Which::B => (shape.k, shape.n),
+            Which::C => (shape.m, shape.n),
+        };
+        Self { rows: rows.into(), columns: columns.into(), bits: ty.bits() as usize, registers }
+    }
+
+    fn elements(&self) -> usize {
+        self.rows * self.columns
+    }
+
+    /// Elements in one register.
+    fn packed(&self) -> usize {
+        if self.bits >= 32 { 1 } else { 32 / self.bits }
+    }
+
+    /// Whether the registers of all lanes hold the whole matrix.
+    fn is_whole(&self) -> bool {
+        self.elements() != 0 && (LANES * self.registers * self.packed()).is_multiple_of(self.elements())
+    }
+
+    /// The number of the element at a place.
+    fn element(&self, lane: usize, register: usize, place: usize) -> usize {
+        ((lane * self.registers + register) * self.packed() + place) % self.elements()
+    }
+
+    /// The matrix, row by row.
+    fn gather(&self, warp: &Warp, list: &[i32]) -> Vec<u64> {
+        let mut matrix = vec![0; self.elements()];
+        for (register, &row) in list.iter().enumerate() {
+            for lane in 0..LANES {
+                let word = match self.bits {
+                    64 => warp.registers.lane::<u64>(row, lane),
+                    _ => u64::from(warp.registers.lane::<u32>(row, lane)),
+                };
+                for place in 0..self.packed() {
+                    let mask = if self.bits == 64 { u64::MAX } else { (1 << self.bits) - 1 };
+                    matrix[self.element(lane, register, place)] = word >> (place * self.bits) & mask;
+                }
+            }
+        }
+        matrix
+    }
+
+    /// Writes the registers.
+    fn spread(&self, warp: &mut Warp, list: &[i32], matrix: &[u64], mask: u32) {
+        for (register, &row) in list.iter().enumerate() {
+            let mut words = [0u64; LANES];
+            for (lane, word) in words.iter_mut().enumerate() {
+                for place in 0..self.packed() {
+                    *word |= matrix[self.element(lane, register, place)] << (place * self.bits);
+                }
+            }
+            match self.bits {
+                64 => warp.registers.write::<u64>(row, &words, mask),
+                _ => warp.registers.write::<u32>(row, &words.map(|word| word as u32), mask),
+            }
+        }
+    }
+}
+
+/// `wmma.load`, `wmma.store`: `a + imm` is the matrix, `b` its stride in elements; the list that `e` begins has the
+/// cache, rows, columns, bits, whether columns lie together, and the registers, `c` of them.
+pub struct Transfer<M, T, const STORE: bool>(PhantomData<(M, T)>);
+
+impl<M: Memory, T: Bits + Into<u64> + TryFrom<u64>, const STORE: bool> Body for Transfer<M, T, STORE> {
+    fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        match assemble(warp, context, FULL, mask, false) {
+            Signal::Next => {}
+            other => return other,
+        }
+        let code = context.code;
+        let list = &code.lists[op.e as usize..][..5 + op.c as usize];
+        let [cache, rows, columns, bits, by_column] = *list.first_chunk::<5>().unwrap_or(&[0; 5]);
+        let list = &list[5..];
+        let fragment = Fragment {
+            rows: rows as usize,
+            columns: columns as usize,
+            bits: bits as usize,
+            registers: list.len(),
+        };
+        let lane = mask.trailing_zeros() as usize % LANES;
+        let base = warp.registers.lane::<u64>(op.a, lane).wrapping_add(op.imm);
+        let stride = u64::from(warp.registers.lane::<u32>(op.b, lane));
+        let size = size_of::<T>() as u64;
+        let address = |element: usize| {
+            let (row, column) = (element as u64 / columns as u64, element as u64 % columns as u64);
+            let (major, minor) = if by_column != 0 { (column, row) } else { (row, column) };
+            base.wrapping_add((major.wrapping_mul(stride).wrapping_add(minor)).wrapping_mul(size))
+        };
+        let who = Access { warp: warp.index, cache, order: 0 };
+        let mut matrix = if STORE { fragment.gather(warp, list) } else { vec![0; fragment.elements()] };
+        for first in (0..fragment.elements()).step_by(LANES) {
+            let count = LANES.min(fragment.elements() - first);
+            let lanes = if count == LANES { FULL } else { (1 << count) - 1 };
+            let addresses = std::array::from_fn(|lane| address(first + lane.min(count - 1)));
+            let mut values = [[T::default(); LANES]];
+            let done = if STORE {
+                for (value, &element) in values[0].iter_mut().zip(&matrix[first..first + count]) {
+                    *value = T::try_from(element).unwrap_or_default();
+                }
+                M::store(context, who, &addresses, lanes, &values)
+            } else {
+                M::load(context, who, &addresses, lanes, &mut values)
+            };
+            if let Err(trouble) = done {
+                context.trouble = Some(trouble);
+                return Signal::Fault;
+            }
+            if !STORE {
+                for (element, &value) in matrix[first..first + count].iter_mut().zip(&values[0]) {
+                    *element = value.into();
+                }
+            }
+        }
+        if !STORE {
+            fragment.spread(warp, list, &matrix, mask);
+        }
+        Signal::Next
+    }
+}
+
+/// `wmma.mma`: the list that `e` begins has m, n, k, the number of the element's type and of the two accumulators', the
+/// rule's three numbers, whether sums are clamped, how many registers each operand has, and the registers of d, a, b, c.
+pub struct Multiply;
+
+/// The types by number.
+const TYPES: [ScalarType; 10] = [
+    ScalarType::F16,
+    ScalarType::Bf16,
+    ScalarType::Tf32,
+    ScalarType::F64,
+    ScalarType::S8,
+    ScalarType::U8,
+    ScalarType::S4,
+    ScalarType::U4,
+    ScalarType::F32,
+    ScalarType::S32,
+];
+
+const HEAD: usize = 13;
+
+impl Body for Multiply {
+    fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        match assemble(warp, context, FULL, mask, false) {
+            Signal::Next => {}
+            other => return other,
+        }
+        let code = context.code;
+        let Some(head) = code.lists[op.e as usize..].first_chunk::<HEAD>() else { return Signal::Fault };
+        let [m, n, k, ab, c, d, fraction, group, result, satfinite, in_d, in_a, in_b] = head.map(|x| x as usize);
+        let list = &code.lists[op.e as usize + HEAD..][..2 * in_d.max(op.c as usize) + in_a + in_b];
+        let (to, list) = list.split_at(in_d);
+        let (from_a, list) = list.split_at(in_a);
+        let (from_b, list) = list.split_at(in_b);
+        let from_c = &list[..op.c as usize];
+        let shape = Shape { m: m as u16, n: n as u16, k: k as u16 };
+        let (ab, tc, td) = (TYPES[ab], TYPES[c], TYPES[d]);
+        let a = Fragment::new(Which::A, shape, ab, in_a).gather(warp, from_a);
+        let b = Fragment::new(Which::B, shape, ab, in_b).gather(warp, from_b);
+        let c = Fragment::new(Which::C, shape, tc, from_c.len()).gather(warp, from_c);
+        let rule =
+            SumRule { fraction_bits: fraction as u32, group: group as u32, result_bits: result as u32 };
+        let mut out = vec![0; m * n];
+        // Eight rows and eight columns at a time.
+        for row in (0..m).step_by(8) {
+            for column in (0..n).step_by(8) {
+                let parts = Parts { a: &a, b: &b, c: &c, k, n, row, column };
+                let tile = match k {
+                    4 => parts.multiply::<4>(ab, tc, td, rule, satfinite != 0),
+                    8 => parts.multiply::<8>(ab, tc, td, rule, satfinite != 0),
+                    16 => parts.multiply::<16>(ab, tc, td, rule, satfinite != 0),
+                    _ => parts.multiply::<32>(ab, tc, td, rule, satfinite != 0),
+                };
+                for (x, values) in tile.iter().enumerate() {
+                    out[(row + x) * n + column..][..8].copy_from_slice(values);
+                }
+            }
+        }
+        Fragment::new(Which::C, shape, td, in_d).spread(warp, to, &out, mask);
+        Signal::Next
+    }
+}
+
+/// A tile of a product.
+struct Parts<'a> {
+    a: &'a [u64],
+    b: &'a [u64],
+    c: &'a [u64],
+    k: usize,
+    n: usize,
+    row: usize,
+    column: usize,
+}
+
+impl Parts<'_> {
+    fn multiply<const K: usize>(
+        &self,
+        ab: ScalarType,
+        tc: ScalarType,
+        td: ScalarType,
+        rule: SumRule,
+        satfinite: bool,
+    ) -> [[u64; 8]; 8] {
+        let a: [[u64; K]; 8] = std::array::from_fn(|m| std::array::from_fn(|k| self.a[(self.row + m) * self.k + k]));
+        let b: [[u64; 8]; K] = std::array::from_fn(|k| std::array::from_fn(|n| self.b[k * self.n + self.column + n]));
+        let c: [[u64; 8]; 8] =
+            std::array::from_fn(|m| std::array::from_fn(|n| self.c[(self.row + m) * self.n + self.column + n]));
+        if ab == ScalarType::F64 {
+            return multiply_add_f64(&a, &b, &c);
+        }
+        let narrow = |rows: [[u64; 8]; 8]| rows.map(|row| row.map(|x| x as u32));
+        if let Some((element, _)) = float_format(ab) {
+            let (a, b) = (a.map(|row| row.map(|x| x as u32)), b.map(|row| row.map(|x| x as u32)));
+            // The accumulator is widened or narrowed to the result's format, which for a sum is the format of both.
+            let c = match (tc, td) {
+                (ScalarType::F16, ScalarType::F32) => {
+                    c.map(|row| row.map(|x| crate::numerics::half::f16_to_f32(x as u16)))
+                }
+                (ScalarType::F32, ScalarType::F16) => {
+                    c.map(|row| row.map(|x| u32::from(crate::numerics::half::f32_to_f16(x as u32))))
+                }
+                _ => narrow(c),
+            };
+            let d = match (element, td) {
+                (Element::F16, ScalarType::F16) => {
+                    multiply_add(rule, (Element::F16, Element::F16), Accumulator::F16, &a, &b, &c)
+                }
+                (element, _) => multiply_add(rule, (element, element), Accumulator::F32, &a, &b, &c),
+            };
+            return d.map(|row| row.map(u64::from));
+        }
+        let up = 32 - ab.bits();
+        let value = |x: u64| match ab.is_signed() {
+            true => (x as u32) << up,
+            false => x as u32,
+        };
+        let signed = |x: u64| if ab.is_signed() { value(x) as i32 >> up } else { value(x) as i32 };
+        let (a, b) = (a.map(|row| row.map(signed)), b.map(|row| row.map(signed)));
+        multiply_add_int(satfinite, &a, &b, &narrow(c)).map(|row| row.map(u64::from))
+    }
+}
 
 /// Decodes one.
-pub fn decode(_: &mut Decoder<'_>) -> Decoded {
-    refuse("`wmma` is not executed yet")
+pub fn decode(d: &mut Decoder<'_>) -> Decoded {
+    let has = |word| d.form.has(word);
+    let Some(shape) = d.form.shape else { return refuse("it has no shape") };
+    let which = match () {
+        () if has(Word::A) => Which::A,
+        () if has(Word::B) => Which::B,
+        () => Which::C,
+    };
+    match () {
+        () if has(Word::Load) => transfer(d, which, shape, false),
+        () if has(Word::Store) => transfer(d, which, shape, true),
+        () => multiply(d, shape),
+    }
+}
+
+fn transfer(d: &mut Decoder<'_>, which: Which, shape: Shape, store: bool) -> Decoded {
+    let ty = d.ty()?;
+    let wide = ty.bits() == 64;
+    let list = registers(d, usize::from(store), !store, wide)?;
+    let fragment = Fragment::new(which, shape, ty, list.len());
+    if !fragment.is_whole() || ty.bits() < 8 {
+        return refuse("fragments of this shape and type are not executed");
+    }
+    let address = d.address(usize::from(!store))?;
+    let (a, imm) = d.wide_address(address);
+    let by_column = d.form.has(Word::Col);
+    let natural = if by_column { fragment.rows } else { fragment.columns };
+    let b = if d.has_operand(2) { d.source::<u32>(2)? } else { d.constant::<u32>(natural as u64) };
+    let cache = d.cache();
+    let head = [cache, fragment.rows as i32, fragment.columns as i32, ty.bits() as i32, i32::from(by_column)];
+    let c = list.len() as i32;
+    let e = d.list(head.into_iter().chain(list));
+    macro_rules! of {
+        ($memory:ty, $store:literal) => {
+            match ty.bits() {
+                8 => d.op_of::<Transfer<$memory, u8, $store>>(),
+                16 => d.op_of::<Transfer<$memory, u16, $store>>(),
+                32 => d.op_of::<Transfer<$memory, u32, $store>>(),
+                _ => d.op_of::<Transfer<$memory, u64, $store>>(),
+            }
+        };
+    }
+    let op = match (d.form.space, store) {
+        (Some(Space::Global), false) => of!(InGlobal, false),
+        (Some(Space::Global), true) => of!(InGlobal, true),
+        (Some(Space::Shared), false) => of!(InShared, false),
+        (Some(Space::Shared), true) => of!(InShared, true),
+        (None, false) => of!(Generic, false),
+        (None, true) => of!(Generic, true),
+        _ => return refuse("matrices are in global or shared memory"),
+    };
+    d.emit(Op { a, b, c, e, imm, ..op });
+    Ok(())
+}
+
+fn multiply(d: &mut Decoder<'_>, shape: Shape) -> Decoded {
+    // `f32.f32` leaves out binary16 factors; others are written whole: d, a, b, c.
+    let (td, ab, tc) = match *d.form.types.as_slice() {
+        [td, tc] => (td, ScalarType::F16, tc),
+        [td, ta, tb, tc] if ta == tb => (td, ta, tc),
+        _ => return refuse("products of these types are not executed"),
+    };
+    let number = |ty: ScalarType| TYPES.iter().position(|one| *one == ty);
+    let (Some(nd), Some(nab), Some(nc)) = (number(td), number(ab), number(tc)) else {
+        return refuse("products of these types are not executed");
+    };
+    if ab.bits() < 8 || !matches!(shape.k, 4 | 8 | 16 | 32) || shape.m % 8 != 0 || shape.n % 8 != 0 {
+        return refuse("products of this shape are not executed");
+    }
+    let rule = match float_format(ab) {
+        Some((_, format)) => match rule(d.settings.arch, MatrixInstruction::Wmma, format) {
+            Some(rule) => rule,
+            None => return Err(format!("how {} adds such products is not known", d.settings.arch.name)),
+        },
+        None => SumRule { fraction_bits: 0, group: 1, result_bits: 23 },
+    };
+    let wide = ab == ScalarType::F64;
+    let to = registers(d, 0, true, wide)?;
+    let (a, b) = (registers(d, 1, false, wide)?, registers(d, 2, false, wide)?);
+    let c = registers(d, 3, false, wide)?;
+    let fits = |which, ty, registers: &[i32]| Fragment::new(which, shape, ty, registers.len()).is_whole();
+    if !fits(Which::A, ab, &a) || !fits(Which::B, ab, &b) || !fits(Which::C, tc, &c) || !fits(Which::C, td, &to) {
+        return refuse("its fragments have another number of registers");
+    }
+    let head = [
+        i32::from(shape.m),
+        i32::from(shape.n),
+        i32::from(shape.k),
+        nab as i32,
+        nc as i32,
+        nd as i32,
+        rule.fraction_bits as i32,
+        rule.group as i32,
+        rule.result_bits as i32,
+        i32::from(d.form.has(Word::Satfinite)),
+        to.len() as i32,
+        a.len() as i32,
+        b.len() as i32,
+    ];
+    let in_c = c.len() as i32;
+    // A list at least as long as its reader takes.
+    let spare = to.len().max(c.len()) * 2 - to.len() - c.len();
+    let e = d.list(head.into_iter().chain(to).chain(a).chain(b).chain(c).chain(std::iter::repeat_n(0, spare)));
+    d.emit(Op { c: in_c, e, ..d.op_of::<Multiply>() });
+    Ok(())
 }

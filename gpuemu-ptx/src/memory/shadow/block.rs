@@ -1,0 +1,564 @@
+//! The shadow of one block that runs: accesses are checked and recorded, and events order them.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rustc_hash::FxHashMap;
+
+use super::bits::Bits;
+use super::cells::{ASYNC, Cells, RECORDS, SEVERAL, lane_of, record_of, stamp};
+use super::clocks::{Clocks, Cover};
+use super::grid::{Acquired, Grid};
+use super::log::{ATOMIC, COPY, DEVICE, PENDING, Record, STRONG, WRITE};
+use super::{Order, Scope};
+use crate::memory::LANES;
+use crate::memory::access::{self, Action, View};
+use crate::memory::global::Global;
+
+/// Of a read, besides [`SEVERAL`]: the unordered readers are in several warps or blocks.
+const WARPS: u32 = 1 << 6;
+/// Properties of a stamp.
+const PROPERTIES: u32 = SEVERAL | WARPS;
+
+/// What was found wrong with an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// It races with an earlier one.
+    Race(Race),
+    /// It reads memory that nothing wrote: all its bytes, or for a vector some of each element.
+    Uninitialised {
+        /// The lane.
+        lane: u8,
+        /// Its address.
+        address: u64,
+        /// The bytes of the access that nothing wrote, as bits from the lowest.
+        missing: u32,
+    },
+    /// It writes to an input.
+    InputWritten {
+        /// The lane.
+        lane: u8,
+        /// Its address.
+        address: u64,
+    },
+}
+
+/// Two accesses that nothing orders, one of them a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Race {
+    /// The lane of the later one.
+    pub lane: u8,
+    /// First byte that both access: an address of the space of the access.
+    pub address: u64,
+    /// What the later one does.
+    pub action: Action,
+    /// The earlier one.
+    pub earlier: Seen,
+}
+
+/// An access as it is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The block, linear.
+    pub block: u32,
+    /// The warp in its block.
+    pub warp: u8,
+    /// The lane; `None` where it was one of several of which only this block, and perhaps not this warp, is known.
+    pub lane: Option<u8>,
+    /// The caller's number for the instruction.
+    pub site: u32,
+    /// What it did.
+    pub action: Action,
+}
+
+/// Records of one warp's instructions at its present time, found again by instruction.
+#[derive(Debug, Default)]
+struct Contexts {
+    entries: Vec<[Context; 64]>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Context {
+    site: u32,
+    clock: u32,
+    flags: u8,
+    record: u32,
+}
+
+impl Contexts {
+    fn restart(&mut self, warps: u32) {
+        self.entries.clear();
+        self.entries.resize(warps as usize, [Context::default(); 64]);
+    }
+
+    #[inline(always)]
+    fn get(&mut self, warp: u32, site: u32, clock: u32, flags: u8, add: impl FnOnce() -> u32) -> u32 {
+        let entry = &mut self.entries[warp as usize][(site & 63) as usize];
+        if entry.clock != clock || entry.site != site || entry.flags != flags {
+            *entry = Context { site, clock, flags, record: add() };
+        }
+        entry.record
+    }
+}
+
+/// Shared memory's shadow.
+#[derive(Debug)]
+pub(super) struct SharedShadow {
+    /// Taken out while an access goes through them.
+    cells: Option<Box<Cells>>,
+    pub(super) written: Bits,
+    records: Vec<Record>,
+    /// Number of the first of `records`. Numbers go on from block to block, so that cells need no clearing: what is
+    /// older is nobody's.
+    first: u32,
+    /// Stamps below are ordered before all that the block does now.
+    pub(super) settled: u32,
+}
+
+impl SharedShadow {
+    pub(super) fn next(&self) -> u32 {
+        self.first + self.records.len() as u32
+    }
+
+    pub(super) fn add(&mut self, record: Record) -> u32 {
+        let next = self.next();
+        if next >= RECORDS {
+            return 0;
+        }
+        self.records.push(record);
+        next
+    }
+
+    /// Copies are done, at this time of who waited for them.
+    pub(super) fn settle(&mut self, records: &[u32], clock: u32) {
+        for &record in records {
+            if let Some(index) = record.checked_sub(self.first) {
+                self.records[index as usize].clock = clock;
+            }
+        }
+    }
+}
+
+/// Copies that were begun and not waited for.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
+    /// Records of groups that were committed.
+    pub(super) groups: VecDeque<Vec<u32>>,
+    /// Records of the group that is open.
+    pub(super) open: Vec<u32>,
+}
+
+/// Who accesses, and how.
+#[derive(Clone, Copy)]
+pub(super) struct Actor {
+    block: u32,
+    warp: u32,
+    flags: u8,
+    pub(super) record: u32,
+}
+
+/// The shadow of a block: see the [module](super).
+#[derive(Debug)]
+pub struct Block<'g> {
+    pub(super) global: &'g Global,
+    pub(super) grid: &'g Grid,
+    pub(super) index: u32,
+    pub(super) clocks: Clocks,
+    contexts: Contexts,
+    shared_contexts: Contexts,
+    pub(super) shared: SharedShadow,
+    pub(super) copies: Vec<Copies>,
+    /// Copies that no warp performs, by the object that their end completes.
+    pub(super) bulk: FxHashMap<u64, Vec<u32>>,
+    pub(super) acquired: Acquired,
+    /// How far other blocks are seen, found so far.
+    pub(super) foreign: FxHashMap<u32, Option<Cover>>,
+}
+
+/// Where stamps lead.
+#[derive(Clone, Copy)]
+enum Book<'a> {
+    Global(&'a Grid),
+    Shared(&'a [Record], u32),
+}
+
+impl Book<'_> {
+    fn get(self, stamp: u32) -> Option<Record> {
+        let number = record_of(stamp);
+        match self {
+            Self::Global(grid) => Some(grid.log.get(number)),
+            Self::Shared(records, first) => records.get(number.checked_sub(first)? as usize).copied(),
+        }
+    }
+}
+
+fn flags_of(order: Order, kind: u8) -> u8 {
+    kind | match order.scope() {
+        None => 0,
+        Some(Scope::Block) => STRONG,
+        Some(Scope::Device) => STRONG | DEVICE,
+    }
+}
+
+fn action_of(flags: u8) -> Action {
+    match flags {
+        _ if flags & COPY != 0 && flags & WRITE != 0 => Action::AsyncWrite,
+        _ if flags & ATOMIC != 0 => Action::Atomic,
+        _ if flags & WRITE != 0 => Action::Write,
+        _ => Action::Read,
+    }
+}
+
+#[inline]
+pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    (0..LANES).filter(move |lane| mask >> lane & 1 != 0)
+}
+
+impl<'g> Block<'g> {
+    /// For blocks of a launch with so much shared memory; [`Block::start`] says which. `None` where the host has no room.
+    pub fn new(global: &'g Global, grid: &'g Grid, shared_bytes: u32) -> Option<Self> {
+        let shared = SharedShadow {
+            cells: Some(Box::new(Cells::new(shared_bytes.into())?)),
+            written: Bits::new(shared_bytes.into())?,
+            records: Vec::new(),
+            first: 1,
+            settled: 1 << 7,
+        };
+        Some(Self {
+            global,
+            grid,
+            index: 0,
+            clocks: Clocks::new(1),
+            contexts: Contexts::default(),
+            shared_contexts: Contexts::default(),
+            shared,
+            copies: Vec::new(),
+            bulk: FxHashMap::default(),
+            acquired: Acquired::default(),
+            foreign: FxHashMap::default(),
+        })
+    }
+
+    /// A new block begins, of so many warps.
+    pub fn start(&mut self, index: u32, warps: u32) {
+        self.index = index;
+        self.clocks.restart(warps);
+        self.contexts.restart(warps);
+        self.shared_contexts.restart(warps);
+        self.copies.clear();
+        self.copies.resize_with(warps as usize, Copies::default);
+        self.bulk.clear();
+        self.acquired.clear();
+        self.foreign.clear();
+        let shared = &mut self.shared;
+        shared.first = shared.next();
+        shared.records.clear();
+        if shared.first > RECORDS / 2 {
+            shared.cells.iter_mut().for_each(|cells| cells.clear());
+            shared.first = 1;
+        }
+        shared.settled = shared.first << 7;
+        shared.written.clear();
+    }
+
+    pub(super) fn actor(&mut self, warp: u32, order: Order, kind: u8, site: u32, in_shared: bool) -> Actor {
+        let flags = flags_of(order, kind);
+        self.clocks.touch(warp);
+        let clock = self.clocks.now(warp);
+        let record = Record { block: self.index, site, clock, warp: warp as u8, flags };
+        let record = match in_shared {
+            true => self.shared_contexts.get(warp, site, clock, flags, || self.shared.add(record)),
+            false => self.contexts.get(warp, site, clock, flags, || self.grid.log.add(record)),
+        };
+        Actor { block: self.index, warp, flags, record }
+    }
+
+    /// Whether what a stamp names is ordered before what a lane does now.
+    fn ordered(&mut self, in_shared: bool, stamp: u32, actor: &Actor, lane: usize) -> bool {
+        let book = match in_shared {
+            true => Book::Shared(&self.shared.records, self.shared.first),
+            false => Book::Global(self.grid),
+        };
+        let Some(record) = book.get(stamp) else { return true };
+        if record.flags & COPY != 0 && record.clock == PENDING {
+            return false;
+        }
+        let strong = record.flags & actor.flags & STRONG != 0;
+        if record.block != actor.block {
+            if strong && record.flags & actor.flags & DEVICE != 0 {
+                return true;
+            }
+            let acquired = &self.acquired;
+            let sees = self.foreign.entry(record.block).or_insert_with(|| match acquired.is_empty() {
+                true => Some([0; super::clocks::ACTORS]),
+                false => self.grid.sees(acquired, record.block),
+            });
+            return sees.is_none_or(|sees| sees[usize::from(record.warp)] >= record.clock);
+        }
+        if strong {
+            return true;
+        }
+        let several_warps = stamp & WARPS != 0;
+        if u32::from(record.warp) != actor.warp {
+            return self.clocks.sees(actor.warp, record.warp) >= record.clock;
+        }
+        if several_warps {
+            return self.clocks.all_see(record.warp) >= record.clock;
+        }
+        let same = lane_of(stamp) == lane && stamp & SEVERAL == 0;
+        same || self.clocks.lanes_ordered(actor.warp, lane, lane_of(stamp), record.clock)
+    }
+
+    fn seen(&self, in_shared: bool, stamp: u32, actor: &Actor, lane: usize) -> Seen {
+        let book = match in_shared {
+            true => Book::Shared(&self.shared.records, self.shared.first),
+            false => Book::Global(self.grid),
+        };
+        let record = book.get(stamp).unwrap_or_default();
+        let itself = record.block == actor.block && u32::from(record.warp) == actor.warp && lane_of(stamp) == lane;
+        let known = !(itself && stamp & PROPERTIES != 0);
+        Seen {
+            block: record.block,
+            warp: record.warp,
+            lane: known.then_some(lane_of(stamp) as u8),
+            site: record.site,
+            action: action_of(record.flags),
+        }
+    }
+
+    /// One cell's part of an access: the stamp that it conflicts with, if any. The cell remembers the access.
+    fn touch(&mut self, in_shared: bool, cell: &AtomicU64, actor: &Actor, lane: usize) -> Option<u32> {
+        let settled = if in_shared { self.shared.settled } else { 1 };
+        let old = cell.load(Relaxed);
+        let (write, read) = ((old >> 32) as u32, old as u32);
+        let mine = stamp(actor.record, lane) | if actor.flags & COPY != 0 { ASYNC } else { 0 };
+        let fine = |this: &mut Self, stamp: u32| {
+            stamp < settled || stamp == mine && stamp & ASYNC == 0 || this.ordered(in_shared, stamp, actor, lane)
+        };
+        if actor.flags & WRITE != 0 {
+            let conflict = if !fine(self, write) {
+                Some(write)
+            } else if !fine(self, read) {
+                Some(read)
+            } else {
+                None
+            };
+            if old != u64::from(mine) << 32 {
+                cell.store(u64::from(mine) << 32, Relaxed);
+            }
+            return conflict;
+        }
+        let conflict = if fine(self, write) { None } else { Some(write) };
+        if read & !PROPERTIES != mine {
+            let read = if fine(self, read) {
+                mine
+            } else if self.same_warp(in_shared, read, actor) {
+                if read & PROPERTIES != 0 { read } else { mine | SEVERAL }
+            } else if read & WARPS != 0 {
+                read
+            } else {
+                mine | SEVERAL | WARPS
+            };
+            cell.store(u64::from(write) << 32 | u64::from(read), Relaxed);
+        }
+        conflict
+    }
+
+    fn same_warp(&self, in_shared: bool, stamp: u32, actor: &Actor) -> bool {
+        let book = match in_shared {
+            true => Book::Shared(&self.shared.records, self.shared.first),
+            false => Book::Global(self.grid),
+        };
+        book.get(stamp).is_some_and(|record| record.block == actor.block && u32::from(record.warp) == actor.warp)
+    }
+
+    /// All lanes at consecutive places, as loops without branches: where the last accesses are settled, or are each
+    /// lane's own or one other warp's. `false`, with nothing done, where it is not so easy.
+    #[inline(always)]
+    fn touch_run(&mut self, in_shared: bool, cells: &[AtomicU64], actor: &Actor, each: usize) -> bool {
+        let settled = if in_shared { self.shared.settled } else { 1 };
+        let first = stamp(actor.record, 0);
+        let write = actor.flags & WRITE != 0;
+        if actor.record == 0 || actor.flags & COPY != 0 {
+            return false;
+        }
+        let old = cells[0].load(Relaxed);
+        let (first_write, first_read) = ((old >> 32) as u32, old as u32);
+        let (mut writes_hard, mut reads_hard) = (false, false);
+        let (mut one_writer, mut one_reader) = (lane_of(first_write) == 0, lane_of(first_read) == 0);
+        let mut crowded = true;
+        for (lane, cells) in cells.chunks_exact(each).enumerate() {
+            let lane = lane as u32;
+            for cell in cells {
+                let old = cell.load(Relaxed);
+                let (last_write, last_read) = ((old >> 32) as u32, old as u32);
+                writes_hard |= last_write >= settled && last_write != first + lane;
+                reads_hard |= last_read >= settled && last_read != first + lane;
+                one_writer &= last_write == first_write.wrapping_add(lane);
+                one_reader &= last_read == first_read.wrapping_add(lane);
+                crowded &= last_read >= settled && last_read & WARPS != 0;
+            }
+        }
+        if writes_hard && !(one_writer && self.ordered(in_shared, first_write, actor, 0)) {
+            return false;
+        }
+        if !write && crowded {
+            // That several warps read is noted already.
+            return true;
+        }
+        if reads_hard && !(one_reader && first_read & PROPERTIES == 0 && self.ordered(in_shared, first_read, actor, 0))
+        {
+            return false;
+        }
+        for (lane, cells) in cells.chunks_exact(each).enumerate() {
+            let mine = u64::from(first + lane as u32);
+            for cell in cells {
+                match write {
+                    true => cell.store(mine << 32, Relaxed),
+                    false => cell.store(cell.load(Relaxed) & !0xffff_ffff | mine, Relaxed),
+                }
+            }
+        }
+        true
+    }
+
+    /// Checks and records an access to one memory: `places` are offsets in it, and all lanes fit.
+    #[inline]
+    pub(super) fn access(
+        &mut self,
+        in_shared: bool,
+        cells: &Cells,
+        actor: &Actor,
+        places: &[u64; LANES],
+        mask: u32,
+        width: u32,
+        mut same_value: impl FnMut(usize, u64, u64, Option<usize>) -> bool,
+    ) -> Option<Race> {
+        if mask == u32::MAX && access::consecutive(places, width.into()) && width.is_multiple_of(4) {
+            let run = cells.coarse(places[0], u64::from(width) * LANES as u64);
+            if let Some(run) = run
+                && self.touch_run(in_shared, run, actor, width as usize / 4)
+            {
+                return None;
+            }
+        }
+        // The log is full: nothing can be remembered, and what is remembered is no longer what was last.
+        if actor.record == 0 {
+            return None;
+        }
+        let mut found = None;
+        for lane in lanes(mask) {
+            cells.visit(places[lane], width.into(), |cell, first, bytes| {
+                let Some(stamp) = self.touch(in_shared, cell, actor, lane) else { return };
+                if found.is_some() {
+                    return;
+                }
+                let earlier = self.seen(in_shared, stamp, actor, lane);
+                let plain = WRITE | ATOMIC | COPY;
+                if actor.flags & plain == WRITE && earlier.action == Action::Write {
+                    // Two writes of one value, in one instruction or in two, leave that value.
+                    let here = record_of(stamp) == actor.record;
+                    let other = Some(lane_of(stamp)).filter(|&other| {
+                        here && other < lane
+                            && mask >> other & 1 != 0
+                            && places[other] < first + bytes
+                            && first < places[other] + u64::from(width)
+                    });
+                    if same_value(lane, first.max(places[lane]), bytes, other) {
+                        return;
+                    }
+                }
+                let address = first.max(places[lane]);
+                found = Some(Race { lane: lane as u8, address, action: action_of(actor.flags), earlier });
+            });
+        }
+        found
+    }
+
+    /// The same in shared memory, whose cells this block owns.
+    #[inline]
+    pub(super) fn access_shared(
+        &mut self,
+        actor: &Actor,
+        places: &[u64; LANES],
+        mask: u32,
+        width: u32,
+        same_value: impl FnMut(usize, u64, u64, Option<usize>) -> bool,
+    ) -> Option<Finding> {
+        let cells = self.shared.cells.take()?;
+        let race = self.access(true, &cells, actor, places, mask, width, same_value);
+        self.shared.cells = Some(cells);
+        race.map(Finding::Race)
+    }
+
+    /// A copy that no warp performs touches a range of shared memory.
+    pub(super) fn touch_range(&mut self, record: u32, from: u64, bytes: u64) -> Option<Finding> {
+        let actor = Actor { block: self.index, warp: 0, flags: WRITE | COPY, record };
+        let cells = self.shared.cells.take()?;
+        let mut found = None;
+        cells.visit(from, bytes, |cell, first, _| {
+            let Some(stamp) = self.touch(true, cell, &actor, 0) else { return };
+            if found.is_none() {
+                let earlier = self.seen(true, stamp, &actor, 0);
+                let address = first.max(from);
+                found = Some(Finding::Race(Race { lane: 0, address, action: Action::AsyncWrite, earlier }));
+            }
+        });
+        self.shared.cells = Some(cells);
+        found
+    }
+
+    /// A new record for a copy of a warp.
+    pub(super) fn copy_actor(&mut self, warp: u32, site: u32) -> Actor {
+        let flags = WRITE | COPY;
+        let record = Record { block: self.index, site, clock: PENDING, warp: warp as u8, flags };
+        Actor { block: self.index, warp, flags, record: self.shared.add(record) }
+    }
+
+    /// The lanes that lie within shared memory.
+    #[inline]
+    pub(super) fn within_shared(&self, addresses: &[u64; LANES], mask: u32, width: u32) -> u32 {
+        let view = View { base: 0, bytes: self.shared.written.bytes(), host: std::ptr::null_mut() };
+        match access::fits(view, addresses, mask, width.into()) {
+            true => mask,
+            false => lanes(mask)
+                .filter(|&lane| access::fits(view, addresses, 1 << lane, width.into()))
+                .fold(0, |fit, lane| fit | 1 << lane),
+        }
+    }
+
+    /// The first lane all of whose bytes nothing wrote, and which of them.
+    #[inline]
+    pub(super) fn unwritten(
+        &self,
+        written: &Bits,
+        places: &[u64; LANES],
+        mask: u32,
+        width: u32,
+    ) -> Option<(usize, u32)> {
+        if written.is_whole() {
+            return None;
+        }
+        let all = ((1_u64 << width) - 1) as u32;
+        if mask == u32::MAX
+            && access::consecutive(places, width.into())
+            && written.contains(places[0], u64::from(width) * LANES as u64)
+        {
+            return None;
+        }
+        lanes(mask).find(|&lane| written.among(places[lane], width) == 0).map(|lane| (lane, all))
+    }
+
+    /// Lanes are about to write.
+    #[inline]
+    pub(super) fn note_written(&self, written: &Bits, places: &[u64; LANES], mask: u32, width: u32) {
+        if written.is_whole() {
+            return;
+        }
+        if mask == u32::MAX && access::consecutive(places, width.into()) {
+            written.insert(places[0], u64::from(width) * LANES as u64);
+            return;
+        }
+        lanes(mask).for_each(|lane| written.insert(places[lane], width.into()));
+    }
+}

@@ -1,0 +1,134 @@
+//! What orders blocks: releases and acquires of addresses in global memory.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+use super::clocks::{ACTORS, Cover, joined};
+use super::log::Log;
+use crate::memory::global::Global;
+
+/// Addresses that are followed. Beyond, blocks count as ordered: no race between blocks is told.
+const FOLLOWED: usize = 1 << 16;
+
+/// What all blocks of a launch share.
+#[derive(Debug)]
+pub struct Grid {
+    pub(super) log: Log,
+    released: AtomicBool,
+    variables: Mutex<Variables>,
+}
+
+#[derive(Debug, Default)]
+struct Variables {
+    by_address: FxHashMap<u64, Variable>,
+    crowded: bool,
+}
+
+/// An address that was released.
+#[derive(Debug, Default)]
+struct Variable {
+    /// Releases so far.
+    releases: u32,
+    by_block: FxHashMap<u32, Vec<Release>>,
+    /// What its releasers had acquired: other addresses, up to which of their releases.
+    imports: FxHashMap<u64, u32>,
+}
+
+#[derive(Debug)]
+struct Release {
+    position: u32,
+    /// What threads of other blocks see with it.
+    device: Option<Arc<Cover>>,
+    /// What threads of the same block see with it.
+    block: Arc<Cover>,
+}
+
+/// What a block has acquired: addresses, up to which of their releases.
+pub(super) type Acquired = FxHashMap<u64, u32>;
+
+impl Grid {
+    /// For a launch: nothing has happened, and what came before is over. `None` where the host has no room.
+    pub fn new(global: &mut Global) -> Option<Self> {
+        global.begin_launch();
+        Some(Self { log: Log::new()?, released: AtomicBool::new(false), variables: Mutex::default() })
+    }
+
+    /// Whether so much happened that races may have gone unseen since.
+    pub fn is_exhausted(&self) -> bool {
+        self.log.is_full() || self.variables().crowded
+    }
+
+    fn variables(&self) -> MutexGuard<'_, Variables> {
+        self.variables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether anything was released at all.
+    #[inline(always)]
+    pub(super) fn has_releases(&self) -> bool {
+        self.released.load(Relaxed)
+    }
+
+    /// A write that covers what its block saw.
+    pub(super) fn release(
+        &self,
+        address: u64,
+        block: u32,
+        own: &Arc<Cover>,
+        device: Option<&Arc<Cover>>,
+        acquired: &Acquired,
+    ) {
+        self.released.store(true, Relaxed);
+        let mut variables = self.variables();
+        if variables.by_address.len() >= FOLLOWED && !variables.by_address.contains_key(&address) {
+            variables.crowded = true;
+            return;
+        }
+        let variable = variables.by_address.entry(address).or_default();
+        variable.releases += 1;
+        let release = Release { position: variable.releases, device: device.cloned(), block: own.clone() };
+        variable.by_block.entry(block).or_default().push(release);
+        if device.is_some() {
+            for (&address, &position) in acquired {
+                let import = variable.imports.entry(address).or_default();
+                *import = (*import).max(position);
+            }
+        }
+    }
+
+    /// A read that sees the last write: what the block itself released there, and the block's acquisitions extended.
+    /// `None` where nothing was released.
+    pub(super) fn acquire(&self, address: u64, block: u32, device: bool, acquired: &mut Acquired) -> Option<Cover> {
+        let variables = self.variables();
+        let variable = variables.by_address.get(&address)?;
+        if device {
+            acquired.insert(address, variable.releases);
+            for (&address, &position) in &variable.imports {
+                let known = acquired.entry(address).or_default();
+                *known = (*known).max(position);
+            }
+        }
+        let own = variable.by_block.get(&block).map(Vec::as_slice).unwrap_or_default();
+        Some(own.iter().fold([0; ACTORS], |cover, release| joined(cover, &release.block)))
+    }
+
+    /// How far a block that has acquired so much sees another. `None`: no end to it.
+    pub(super) fn sees(&self, acquired: &Acquired, other: u32) -> Option<Cover> {
+        let variables = self.variables();
+        if variables.crowded {
+            return None;
+        }
+        let mut cover = [0; ACTORS];
+        for (address, &position) in acquired {
+            let releases = variables.by_address.get(address).and_then(|variable| variable.by_block.get(&other));
+            let releases = releases.map(Vec::as_slice).unwrap_or_default();
+            for release in releases.iter().take_while(|release| release.position <= position) {
+                if let Some(device) = &release.device {
+                    cover = joined(cover, device);
+                }
+            }
+        }
+        Some(cover)
+    }
+}

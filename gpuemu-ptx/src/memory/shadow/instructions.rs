@@ -1,0 +1,472 @@
+//! What a block's shadow is told: accesses by instructions, and the events that order them.
+
+use std::sync::Arc;
+
+use super::block::{Block, Finding, lanes};
+use super::cells::stamp;
+use super::clocks::{ACTORS, Cover};
+use super::log::{ATOMIC, COPY, PENDING, Record, WRITE};
+use super::{Order, Scope};
+use crate::memory::access::{self, Element, View};
+use crate::memory::global::Cache;
+use crate::memory::region::{Region, Role};
+use crate::memory::shared::Shared;
+use crate::memory::{LANES, SHARED_WINDOW};
+
+/// What warps arrive at and wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Meeting {
+    /// A barrier by number, where some warps only arrive (`bar.arrive`).
+    Barrier(u32),
+    /// An mbarrier by its address in shared memory.
+    Mbarrier(u32),
+}
+
+impl Meeting {
+    fn key(self) -> u64 {
+        match self {
+            Self::Barrier(number) => 1 << 40 | u64::from(number),
+            Self::Mbarrier(address) => address.into(),
+        }
+    }
+}
+
+/// An access of a warp: who and where.
+#[derive(Clone, Copy, Debug)]
+pub struct Instruction {
+    /// The warp in its block.
+    pub warp: u32,
+    /// The caller's number for the instruction, to be found in [`super::Seen`].
+    pub site: u32,
+    /// Its memory order.
+    pub order: Order,
+}
+
+/// Bytes that a lane of an access writes, for comparison.
+fn bytes_of<T: Element, const N: usize>(values: &[[T; LANES]; N], lane: usize) -> [u8; 64] {
+    const { assert!(size_of::<T>() * N <= 64, "no vector is longer") };
+    let mut bytes = [0; 64];
+    for (element, row) in values.iter().enumerate() {
+        // SAFETY: all elements together have at most 64 bytes.
+        unsafe { bytes.as_mut_ptr().add(element * size_of::<T>()).cast::<T>().write_unaligned(row[lane]) }
+    }
+    bytes
+}
+
+/// Whether `bytes` bytes from `from` on are the same as another lane writes, or as memory holds.
+fn same_bytes<T: Element, const N: usize>(
+    values: &[[T; LANES]; N],
+    places: &[u64; LANES],
+    view: View,
+    lane: usize,
+    (from, bytes): (u64, u64),
+    other: Option<usize>,
+) -> bool {
+    let width = (size_of::<T>() * N) as u64;
+    let mine = bytes_of(values, lane);
+    let theirs = other.map(|other| bytes_of(values, other));
+    let end = (from + bytes).min(places[lane] + width);
+    (from..end).all(|at| {
+        let byte = mine[(at - places[lane]) as usize];
+        match (&theirs, other) {
+            (Some(theirs), Some(other)) if (at.wrapping_sub(places[other])) < width => {
+                theirs[(at - places[other]) as usize] == byte
+            }
+            // SAFETY: the lane fits the view, whose bytes are valid and accessed by atomics where threads race.
+            _ => at < view.bytes && byte == unsafe { u8::read_relaxed(view.host.add(at as usize)) },
+        }
+    })
+}
+
+impl<'g> Block<'g> {
+    /// Calls `run` for every region that lanes access, with the lanes that fit it and their offsets. Lanes that fit none
+    /// are left out: the access itself tells of them.
+    fn by_region(
+        &mut self,
+        cache: &mut Cache<'g>,
+        addresses: &[u64; LANES],
+        mask: u32,
+        width: u32,
+        mut run: impl FnMut(&mut Self, &'g Region, &[u64; LANES], u32) -> Option<Finding>,
+    ) -> Option<Finding> {
+        let mut left = mask;
+        while left != 0 {
+            let first = addresses[left.trailing_zeros() as usize];
+            let region = match cache.region().filter(|region| region.contains(first) && !region.is_released()) {
+                Some(region) => Some(region),
+                None => self.global.find(first),
+            };
+            let Some(region) = region else {
+                left &= left - 1;
+                continue;
+            };
+            cache.remember(region);
+            let view = View { base: region.base(), bytes: region.bytes(), host: std::ptr::null_mut() };
+            let fit = match access::fits(view, addresses, left, width.into()) {
+                true => left,
+                false => lanes(left)
+                    .filter(|&lane| access::fits(view, addresses, 1 << lane, width.into()))
+                    .fold(0, |fit, lane| fit | 1 << lane),
+            };
+            if fit != 0 {
+                let places = addresses.map(|address| address.wrapping_sub(region.base()));
+                let found = run(self, region, &places, fit);
+                if found.is_some() {
+                    return found;
+                }
+            }
+            left &= !(fit | left & left.wrapping_neg());
+        }
+        None
+    }
+
+    /// A load from global memory is about to be done: `width` bytes a lane.
+    #[inline]
+    pub fn load(
+        &mut self,
+        cache: &mut Cache<'g>,
+        instruction: Instruction,
+        addresses: &[u64; LANES],
+        mask: u32,
+        width: u32,
+    ) -> Option<Finding> {
+        let found = self.by_region(cache, addresses, mask, width, |this, region, places, mask| {
+            let unwritten = region.written().and_then(|written| {
+                let (lane, missing) = this.unwritten(written, places, mask, width)?;
+                Some(Finding::Uninitialised { lane: lane as u8, address: addresses[lane], missing })
+            });
+            let Some(cells) = region.cells() else { return unwritten };
+            let actor = this.actor(instruction.warp, instruction.order, 0, instruction.site, false);
+            let race = this.access(false, cells, &actor, places, mask, width, |_, _, _, _| false);
+            unwritten.or(race.map(|mut race| {
+                race.address += region.base();
+                Finding::Race(race)
+            }))
+        });
+        if let Some(scope) = instruction.order.scope()
+            && self.grid.has_releases()
+        {
+            self.acquire(instruction.warp, addresses, mask, scope);
+        }
+        found
+    }
+
+    /// A store to global memory is about to be done; the values are those that [`crate::memory::Global::store`] takes.
+    #[inline]
+    pub fn store<T: Element, const N: usize>(
+        &mut self,
+        cache: &mut Cache<'g>,
+        instruction: Instruction,
+        addresses: &[u64; LANES],
+        mask: u32,
+        values: &[[T; LANES]; N],
+    ) -> Option<Finding> {
+        let width = (size_of::<T>() * N) as u32;
+        let found = self.by_region(cache, addresses, mask, width, |this, region, places, mask| {
+            this.write(region, instruction, WRITE, addresses, places, mask, width, |lane, from, bytes, other| {
+                let view = View { base: 0, ..region.readable() };
+                same_bytes(values, places, view, lane, (from, bytes), other)
+            })
+        });
+        self.release(instruction, addresses, mask, 0);
+        found
+    }
+
+    /// An atomic on global memory is about to be done; `reads` says whether the old value matters (not for `exch`).
+    pub fn atomic(
+        &mut self,
+        cache: &mut Cache<'g>,
+        instruction: Instruction,
+        addresses: &[u64; LANES],
+        mask: u32,
+        width: u32,
+        reads: bool,
+    ) -> Option<Finding> {
+        let found = self.by_region(cache, addresses, mask, width, |this, region, places, mask| {
+            let unwritten = region.written().filter(|_| reads).and_then(|written| {
+                let (lane, missing) = this.unwritten(written, places, mask, width)?;
+                Some(Finding::Uninitialised { lane: lane as u8, address: addresses[lane], missing })
+            });
+            let kind = WRITE | ATOMIC;
+            let wrong = this.write(region, instruction, kind, addresses, places, mask, width, |_, _, _, _| false);
+            unwritten.or(wrong)
+        });
+        if let Some(scope) = instruction.order.scope()
+            && self.grid.has_releases()
+        {
+            self.acquire(instruction.warp, addresses, mask, scope);
+        }
+        self.release(instruction, addresses, mask, 0);
+        found
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn write(
+        &mut self,
+        region: &Region,
+        instruction: Instruction,
+        kind: u8,
+        addresses: &[u64; LANES],
+        places: &[u64; LANES],
+        mask: u32,
+        width: u32,
+        same: impl FnMut(usize, u64, u64, Option<usize>) -> bool,
+    ) -> Option<Finding> {
+        if region.role() == Role::Input {
+            let lane = mask.trailing_zeros() as usize;
+            return Some(Finding::InputWritten { lane: lane as u8, address: addresses[lane] });
+        }
+        if let Some(written) = region.written() {
+            self.note_written(written, places, mask, width);
+        }
+        let cells = region.cells()?;
+        let actor = self.actor(instruction.warp, instruction.order, kind, instruction.site, false);
+        let race = self.access(false, cells, &actor, places, mask, width, same);
+        race.map(|mut race| {
+            race.address += region.base();
+            Finding::Race(race)
+        })
+    }
+
+    /// A load from shared memory is about to be done: `width` bytes a lane.
+    #[inline]
+    pub fn load_shared(
+        &mut self,
+        instruction: Instruction,
+        addresses: &[u64; LANES],
+        mask: u32,
+        width: u32,
+    ) -> Option<Finding> {
+        let mask = self.within_shared(addresses, mask, width);
+        let unwritten = self.unwritten(&self.shared.written, addresses, mask, width);
+        let unwritten = unwritten.map(|(lane, missing)| Finding::Uninitialised {
+            lane: lane as u8,
+            address: addresses[lane],
+            missing,
+        });
+        let actor = self.actor(instruction.warp, instruction.order, 0, instruction.site, true);
+        let race = self.access_shared(&actor, addresses, mask, width, |_, _, _, _| false);
+        if instruction.order.scope().is_some() {
+            for lane in lanes(mask) {
+                self.clocks.wait(instruction.warp, SHARED_WINDOW + addresses[lane]);
+            }
+        }
+        unwritten.or(race)
+    }
+
+    /// A store to shared memory is about to be done; the values are those that [`Shared::store`] takes.
+    #[inline]
+    pub fn store_shared<T: Element, const N: usize>(
+        &mut self,
+        memory: &Shared,
+        instruction: Instruction,
+        addresses: &[u64; LANES],
+        mask: u32,
+        values: &[[T; LANES]; N],
+    ) -> Option<Finding> {
+        let width = (size_of::<T>() * N) as u32;
+        let mask = self.within_shared(addresses, mask, width);
+        self.note_written(&self.shared.written, addresses, mask, width);
+        let actor = self.actor(instruction.warp, instruction.order, WRITE, instruction.site, true);
+        let found = self.access_shared(&actor, addresses, mask, width, |lane, from, bytes, other| {
+            same_bytes(values, addresses, memory.view(), lane, (from, bytes), other)
+        });
+        self.release(instruction, addresses, mask, SHARED_WINDOW);
+        found
+    }
+
+    /// An atomic on shared memory is about to be done.
+    pub fn atomic_shared(
+        &mut self,
+        instruction: Instruction,
+        addresses: &[u64; LANES],
+        mask: u32,
+        width: u32,
+        reads: bool,
+    ) -> Option<Finding> {
+        let mask = self.within_shared(addresses, mask, width);
+        let unwritten = self.unwritten(&self.shared.written, addresses, mask, width).filter(|_| reads);
+        let unwritten = unwritten.map(|(lane, missing)| Finding::Uninitialised {
+            lane: lane as u8,
+            address: addresses[lane],
+            missing,
+        });
+        self.note_written(&self.shared.written, addresses, mask, width);
+        let actor = self.actor(instruction.warp, instruction.order, WRITE | ATOMIC, instruction.site, true);
+        let race = self.access_shared(&actor, addresses, mask, width, |_, _, _, _| false);
+        if instruction.order.scope().is_some() {
+            for lane in lanes(mask) {
+                self.clocks.wait(instruction.warp, SHARED_WINDOW + addresses[lane]);
+            }
+        }
+        self.release(instruction, addresses, mask, SHARED_WINDOW);
+        unwritten.or(race)
+    }
+
+    /// `cp.async` is about to write `width` bytes a lane to shared memory. The writes are nobody's until the warp waits
+    /// for them ([`Block::wait_copies`]) or hands them to an mbarrier ([`Block::arrive_copies`]).
+    pub fn copy_shared(
+        &mut self,
+        instruction: Instruction,
+        addresses: &[u64; LANES],
+        mask: u32,
+        width: u32,
+    ) -> Option<Finding> {
+        let mask = self.within_shared(addresses, mask, width);
+        self.note_written(&self.shared.written, addresses, mask, width);
+        let actor = self.copy_actor(instruction.warp, instruction.site);
+        self.copies[instruction.warp as usize].open.push(actor.record);
+        self.access_shared(&actor, addresses, mask, width, |_, _, _, _| false)
+    }
+
+    /// `cp.async.commit_group`.
+    pub fn commit_copies(&mut self, warp: u32) {
+        let copies = &mut self.copies[warp as usize];
+        let group = std::mem::take(&mut copies.open);
+        copies.groups.push_back(group);
+    }
+
+    /// `cp.async.wait_group`: all but the last so many groups are done, their writes the warp's own.
+    pub fn wait_copies(&mut self, warp: u32, but: u32) {
+        let mut done = Vec::new();
+        let copies = &mut self.copies[warp as usize];
+        while copies.groups.len() > but as usize {
+            done.extend(copies.groups.pop_front().into_iter().flatten());
+        }
+        self.settle_copies(warp, done);
+    }
+
+    /// `cp.async.wait_all`, and what `cp.async.mbarrier.arrive` waits for before it arrives.
+    pub fn wait_all_copies(&mut self, warp: u32) {
+        self.commit_copies(warp);
+        self.wait_copies(warp, 0);
+    }
+
+    /// `cp.async.mbarrier.arrive`.
+    pub fn arrive_copies(&mut self, warp: u32, meeting: Meeting) {
+        self.wait_all_copies(warp);
+        self.arrive(warp, meeting);
+    }
+
+    fn settle_copies(&mut self, warp: u32, records: Vec<u32>) {
+        if records.is_empty() {
+            return;
+        }
+        self.clocks.touch(warp);
+        let now = self.clocks.now(warp);
+        self.shared.settle(&records, now);
+    }
+
+    /// A bulk copy is about to write a range of shared memory; its end completes the phase of an mbarrier.
+    pub fn bulk_copy_shared(&mut self, site: u32, address: u32, bytes: u32, meeting: Meeting) -> Option<Finding> {
+        let (from, bytes) = (u64::from(address), u64::from(bytes));
+        self.shared.written.insert(from, bytes);
+        let record = Record { block: self.index, site, clock: PENDING, warp: 32, flags: WRITE | COPY };
+        let record = self.shared.add(record);
+        self.bulk.entry(meeting.key()).or_default().push(record);
+        self.touch_range(record, from, bytes)
+    }
+
+    /// A barrier of warps, as bits: all lanes of them have arrived. Warps that are gone count as arrived
+    /// ([`Block::retire`]).
+    pub fn barrier(&mut self, warps: u32) {
+        if self.clocks.barrier(warps) {
+            self.shared.settled = stamp(self.shared.next(), 0);
+        }
+    }
+
+    /// Lanes of a warp synchronise: `bar.warp.sync` and every other `.sync` instruction; with `u32::MAX` all of them. Lanes
+    /// that are gone may be counted in.
+    #[inline]
+    pub fn warp_sync(&mut self, warp: u32, lanes: u32) {
+        self.clocks.warp_sync(warp, lanes);
+    }
+
+    /// A warp has left the kernel.
+    pub fn retire(&mut self, warp: u32) {
+        self.clocks.retire(warp);
+    }
+
+    /// `membar`, `fence`: `.cta` is of the block's scope, all else of the device's.
+    pub fn fence(&mut self, warp: u32, scope: Scope) {
+        self.clocks.fence(warp, scope == Scope::Device);
+    }
+
+    /// A warp arrives: what it did so far is seen by who waits for the phase.
+    pub fn arrive(&mut self, warp: u32, meeting: Meeting) {
+        let cover = self.clocks.release(warp);
+        self.clocks.arrive(meeting.key(), &cover, false);
+    }
+
+    /// All that a phase waits for has arrived.
+    pub fn complete(&mut self, meeting: Meeting) {
+        let key = meeting.key();
+        if let Some(records) = self.bulk.remove(&key) {
+            let now = self.clocks.engine();
+            self.shared.settle(&records, now);
+            let mut cover: Cover = [0; ACTORS];
+            cover[ACTORS - 1] = now;
+            self.clocks.arrive(key, &cover, false);
+        }
+        self.clocks.complete(key);
+    }
+
+    /// A warp has waited for a phase that is complete.
+    pub fn wait(&mut self, warp: u32, meeting: Meeting) {
+        self.clocks.wait(warp, meeting.key());
+    }
+
+    /// An mbarrier is made anew or invalidated.
+    pub fn forget(&mut self, meeting: Meeting) {
+        self.clocks.forget(meeting.key());
+    }
+
+    fn acquire(&mut self, warp: u32, addresses: &[u64; LANES], mask: u32, scope: Scope) {
+        let mut last = None;
+        for lane in lanes(mask) {
+            if last == Some(addresses[lane]) {
+                continue;
+            }
+            last = Some(addresses[lane]);
+            let device = scope == Scope::Device;
+            if let Some(cover) = self.grid.acquire(addresses[lane], self.index, device, &mut self.acquired) {
+                self.clocks.acquire(warp, &cover);
+                self.foreign.clear();
+            }
+        }
+    }
+
+    /// A strong write to `window + address` covers what came before its fence, or before itself where it releases.
+    fn release(&mut self, instruction: Instruction, addresses: &[u64; LANES], mask: u32, window: u64) {
+        let Some(scope) = instruction.order.scope() else { return };
+        let warp = instruction.warp;
+        let fenced = |this: &Self, device| this.clocks.fenced(warp, device);
+        let (own, device) = match (instruction.order.releases(), scope) {
+            (true, Scope::Device) => {
+                let cover = self.clocks.release(warp);
+                (Some(cover), Some(cover))
+            }
+            (true, Scope::Block) => {
+                let device = fenced(self, true);
+                (Some(self.clocks.release(warp)), device)
+            }
+            (false, _) => (fenced(self, false), fenced(self, true)),
+        };
+        let Some(own) = own else { return };
+        let device = device.filter(|_| scope == Scope::Device && window == 0);
+        let (shared_own, shared_device) = (Arc::new(own), device.map(Arc::new));
+        let mut last = None;
+        for lane in lanes(mask) {
+            if last == Some(addresses[lane]) {
+                continue;
+            }
+            last = Some(addresses[lane]);
+            if window != 0 {
+                self.clocks.arrive(window + addresses[lane], &own, true);
+            } else {
+                let device = shared_device.as_ref();
+                self.grid.release(addresses[lane], self.index, &shared_own, device, &self.acquired);
+            }
+        }
+    }
+}

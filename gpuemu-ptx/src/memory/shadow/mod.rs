@@ -1,0 +1,72 @@
+//! What memory remembers while sanitizers are on: which bytes were written, and who accessed what when.
+//!
+//! [`Grid`] is one launch's; every block that runs has a [`Block`], which is told of each access *before* it is done and
+//! of everything that orders threads. Its answers are [`Finding`]s. Memory accesses work without any of this.
+//!
+//! **Order.** An access happens before another of the same block where barriers, warp-level synchronisation, releases
+//! and acquires lead from one to the other: every warp has a clock that such events advance, and knows how far it has
+//! seen the others' clocks (vector clocks; Mattern 1989, FastTrack, Flanagan and Freund 2009). Blocks are unordered but
+//! for releases and acquires at device scope: a release (or a fence, then a strong write) of an address and an acquiring
+//! read of it, through any number of other blocks. Two strong accesses of scopes that include both threads never race
+//! (PTX ISA, memory consistency model, "morally strong"). Where the model leaves a choice, the detector is silent: any
+//! strong read acquires, a fence counts for the whole warp and what barriers made the warp see, and an acquire counts
+//! for the whole block.
+//!
+//! **Memory.** A bit for every byte that was written, and a cell of 8 bytes for every 4 bytes of what kernels write: 2.13
+//! times the tensor. Where threads access less than 4 bytes at a time, pages (4 KiB of tensor) that see it are kept by
+//! 2 bytes or by 1. Inputs have no cells, and pages that nobody touches cost nothing.
+
+pub mod bits;
+pub mod block;
+pub mod cells;
+pub mod clocks;
+pub mod grid;
+pub mod instructions;
+pub mod log;
+#[cfg(test)]
+mod tests;
+
+pub use block::{Block, Finding, Race, Seen};
+pub use grid::Grid;
+pub use instructions::{Instruction, Meeting};
+
+/// The threads that see a memory operation in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// Those of the block (`.cta`).
+    Block,
+    /// Those of other blocks as well (`.cluster`, `.gpu`, `.sys`).
+    Device,
+}
+
+/// Memory order of an access. Volatile accesses are relaxed at device scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// An ordinary access: orders nothing, and races with any other that nothing orders.
+    Weak,
+    /// Strong: does not race with strong accesses.
+    Relaxed(Scope),
+    /// Strong, and a read that sees a release is ordered after it.
+    Acquire(Scope),
+    /// Strong, and what came before it is ordered before who sees it.
+    Release(Scope),
+    /// Both.
+    AcquireRelease(Scope),
+}
+
+impl Order {
+    /// The scope of a strong access.
+    pub fn scope(self) -> Option<Scope> {
+        match self {
+            Self::Weak => None,
+            Self::Relaxed(scope) | Self::Acquire(scope) | Self::Release(scope) | Self::AcquireRelease(scope) => {
+                Some(scope)
+            }
+        }
+    }
+
+    /// Whether a write of this order releases by itself, without a fence before it.
+    pub fn releases(self) -> bool {
+        matches!(self, Self::Release(_) | Self::AcquireRelease(_))
+    }
+}

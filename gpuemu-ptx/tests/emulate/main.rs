@@ -1,0 +1,9 @@
+//! The emulator: small kernels with the right values beside them, the example kernels, faults, launches that are
+//! refused.
+
+mod bench;
+mod examples;
+mod faults;
+mod instructions;
+mod launches;
+mod warps;
