@@ -138,10 +138,11 @@ impl<'g> Block<'g> {
             let Some(cells) = region.cells() else { return unwritten };
             let actor = this.actor(instruction.warp, instruction.order, 0, instruction.site, false);
             let race = this.access(false, cells, &actor, places, mask, width, |_, _, _, _| false);
-            unwritten.or(race.map(|mut race| {
+            let race = race.map(|mut race| {
                 race.address += region.base();
                 Finding::Race(race)
-            }))
+            });
+            race.or(unwritten)
         });
         if let Some(scope) = instruction.order.scope()
             && self.grid.has_releases()
@@ -189,7 +190,7 @@ impl<'g> Block<'g> {
             });
             let kind = WRITE | ATOMIC;
             let wrong = this.write(region, instruction, kind, addresses, places, mask, width, |_, _, _, _| false);
-            unwritten.or(wrong)
+            wrong.or(unwritten)
         });
         if let Some(scope) = instruction.order.scope()
             && self.grid.has_releases()
@@ -251,7 +252,7 @@ impl<'g> Block<'g> {
                 self.clocks.wait(instruction.warp, SHARED_WINDOW + addresses[lane]);
             }
         }
-        unwritten.or(race)
+        race.or(unwritten)
     }
 
     /// A store to shared memory is about to be done; the values are those that [`Shared::store`] takes.
@@ -300,7 +301,7 @@ impl<'g> Block<'g> {
             }
         }
         self.release(instruction, addresses, mask, SHARED_WINDOW);
-        unwritten.or(race)
+        race.or(unwritten)
     }
 
     /// `cp.async` is about to write `width` bytes a lane to shared memory. The writes are nobody's until the warp waits
