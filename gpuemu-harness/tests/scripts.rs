@@ -412,8 +412,13 @@ fn a_script_subject_that_fails_has_a_kind() {
     ];
     for (source, kind, part) in table {
         let script = Script { timeout: Duration::from_secs(1), ..place.script(source) };
-        let mut call =
-            Call { dtype: DType::Float32, inputs: &mut [], outputs: &mut [("out".to_owned(), None)], dims: &[], params: &[] };
+        let mut call = Call {
+            dtype: DType::Float32,
+            inputs: &mut [],
+            outputs: &mut [("out".to_owned(), None)],
+            dims: &[],
+            params: &[],
+        };
         let error = ScriptSubject::new(script, vec![]).run(&mut call).unwrap_err();
         assert_eq!(error.kind, kind);
         assert_contains(&error.message, &[part]);

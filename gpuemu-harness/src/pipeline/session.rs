@@ -271,7 +271,8 @@ impl Session {
         let rows = |input: &TensorDecl| input.layouts.as_ref().is_some_and(|layouts| layouts == &["row"]);
         if test.strategy == Strategy::Layout && op.schema.inputs.iter().all(rows) {
             return Some(
-                "its launch passes no strides: every input lies in row order, unless it declares other `layouts`".to_owned(),
+                "its launch passes no strides: every input lies in row order, unless it declares other `layouts`"
+                    .to_owned(),
             );
         }
         match self.kernel(test.kernel()?, op).ok()?.as_ref() {

@@ -178,7 +178,9 @@ impl<A: Answer, E: Display> Answer for Result<A, E> {
     fn tensors(self) -> Result<Vec<Tensor>, SubjectError> {
         match self {
             Ok(answer) => answer.tensors(),
-            Err(error) => Err(SubjectError { kind: "error", message: format!("returned an error: {error}"), fault: false }),
+            Err(error) => {
+                Err(SubjectError { kind: "error", message: format!("returned an error: {error}"), fault: false })
+            }
         }
     }
 }

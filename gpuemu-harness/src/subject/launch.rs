@@ -15,7 +15,8 @@ pub fn shape(launch: &Launch, call: &Call<'_>) -> Result<Shape, SubjectError> {
     let bindings = bindings(call.dims, call.params);
     let size = |what: &str, expression: &Expression| {
         let value = value_of(what, expression, &bindings)?;
-        u32::try_from(value).map_err(|_| wrong(format!("the launch's {what} `{expression}` is {value}, which is no size")))
+        u32::try_from(value)
+            .map_err(|_| wrong(format!("the launch's {what} `{expression}` is {value}, which is no size")))
     };
     let extents = |what: &str, axes: &[Expression]| {
         let mut extents = [1; 3];

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::block::{Block, BlockOutcome};
 use super::code::Code;
-use super::context::{BARRIERS, Barrier, BlockState, Context};
+use super::context::{Barrier, BARRIERS, BlockState, Context};
 use super::launch::Launch;
 use super::output::Printed;
 use super::problem::Trouble;
@@ -121,7 +121,8 @@ pub fn run(
     }
     printed.sort_by_key(|(block, _)| *block);
     let last = report.stopped.as_ref().map_or(u64::MAX, |stopped| stopped.number);
-    report.printed = printed.into_iter().filter(|(block, _)| *block <= last).flat_map(|(_, printed)| printed).collect();
+    report.printed =
+        printed.into_iter().filter(|(block, _)| *block <= last).flat_map(|(_, printed)| printed).collect();
     report
 }
 

@@ -83,7 +83,9 @@ where
                 };
                 watch_shared(context, who, &inside, shared, rule.bytes(), reads)?;
                 let memory = &mut context.block.shared;
-                memory.atomic(&rule, &inside, shared, &operands, &second, &mut old).map_err(refused(Space::Shared))?;
+                memory
+                    .atomic(&rule, &inside, shared, &operands, &second, &mut old)
+                    .map_err(refused(Space::Shared))?;
             }
             if local != 0 {
                 return Err(super::memory::no_local(&addresses, local, 4, true));

@@ -706,3 +706,4 @@ fn store_row(d: &mut Decoder<'_>, ty: ScalarType, row: i32, at: u32, value: &Ope
     }
     Ok(())
 }
+

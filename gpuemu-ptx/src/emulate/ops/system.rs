@@ -43,15 +43,17 @@ impl Body for Print {
             let index = warp.index;
             let text = (|| {
                 let format = string(context, index, lane, format[lane])?;
-                formatted(&format, |at| byte(context, index, lane, arguments[lane].wrapping_add(at))).and_then(
-                    |parts| {
-                        let mut text = String::new();
-                        for part in parts {
-                            text += &part.resolve(|address| string(context, index, lane, address))?;
-                        }
-                        Ok(text)
-                    },
+                formatted(
+                    &format,
+                    |at| byte(context, index, lane, arguments[lane].wrapping_add(at)),
                 )
+                .and_then(|parts| {
+                    let mut text = String::new();
+                    for part in parts {
+                        text += &part.resolve(|address| string(context, index, lane, address))?;
+                    }
+                    Ok(text)
+                })
             })();
             match text {
                 Ok(text) => context.printed.push(Printed {

@@ -63,25 +63,6 @@ impl Bits {
         }
     }
 
-    /// Removes bytes.
-    pub fn remove(&mut self, from: u64, bytes: u64) {
-        let end = (from + bytes).min(self.bytes);
-        if *self.whole.get_mut() {
-            *self.whole.get_mut() = false;
-            for index in 0..self.bytes.div_ceil(8) {
-                self.octet(index).store(0xff, Relaxed);
-            }
-        }
-        let mut at = from;
-        while at < end {
-            let index = at / 8;
-            let upto = (index * 8 + 8).min(end);
-            let octet = self.octet(index);
-            octet.store(octet.load(Relaxed) & !bits_of(at % 8, upto - at), Relaxed);
-            at = upto;
-        }
-    }
-
     /// The bytes of a range that are in the set, as bits from the lowest; a range of up to 32 bytes.
     #[inline]
     pub fn among(&self, from: u64, bytes: u32) -> u32 {
@@ -185,17 +166,6 @@ mod tests {
                 assert_eq!(bits.among(from, 1) == 1, there, "{from} of {bytes}, {inserted:?}");
             }
         }
-    }
-
-    #[test]
-    fn removed_bytes_are_missing() {
-        let mut bits = Bits::new(20).unwrap();
-        bits.insert(0, 20);
-        bits.remove(3, 14);
-        assert_eq!(bits.missing(), [(3, 17)]);
-        bits.insert(4, 2);
-        bits.remove(5, 100);
-        assert_eq!(bits.missing(), [(3, 4), (5, 20)]);
     }
 
     #[test]

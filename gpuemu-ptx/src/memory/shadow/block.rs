@@ -17,10 +17,8 @@ use crate::memory::global::Global;
 
 /// Of a read, besides [`SEVERAL`]: the unordered readers are in several warps or blocks.
 const WARPS: u32 = 1 << 6;
-/// Of a read of global memory, besides [`WARPS`]: in several blocks. The stamp is that of the first.
-const BLOCKS: u32 = ASYNC;
-/// Properties of a read's stamp.
-const PROPERTIES: u32 = SEVERAL | WARPS | BLOCKS;
+/// Properties of a stamp.
+const PROPERTIES: u32 = SEVERAL | WARPS;
 
 /// What was found wrong with an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +63,7 @@ pub struct Seen {
     pub block: u32,
     /// The warp in its block.
     pub warp: u8,
-    /// The lane; `None` where several threads read and it was not the one remembered, whose block and warp these are.
+    /// The lane; `None` where it was one of several of which only this block, and perhaps not this warp, is known.
     pub lane: Option<u8>,
     /// The caller's number for the instruction.
     pub site: u32,
@@ -300,29 +298,25 @@ impl<'g> Block<'g> {
         if strong {
             return true;
         }
-        if !in_shared && stamp & BLOCKS != 0 {
-            // Readers in other blocks, of which no more is known.
-            return !self.acquired.is_empty();
-        }
+        let several_warps = stamp & WARPS != 0;
         if u32::from(record.warp) != actor.warp {
             return self.clocks.sees(actor.warp, record.warp) >= record.clock;
         }
-        if stamp & WARPS != 0 {
-            return self.clocks.met_since(actor.warp, record.clock);
+        if several_warps {
+            return self.clocks.all_see(record.warp) >= record.clock;
         }
         let same = lane_of(stamp) == lane && stamp & SEVERAL == 0;
         same || self.clocks.lanes_ordered(actor.warp, lane, lane_of(stamp), record.clock)
     }
 
-    fn seen(&mut self, in_shared: bool, stamp: u32, actor: &Actor, lane: usize) -> Seen {
+    fn seen(&self, in_shared: bool, stamp: u32, actor: &Actor, lane: usize) -> Seen {
         let book = match in_shared {
             true => Book::Shared(&self.shared.records, self.shared.first),
             false => Book::Global(self.grid),
         };
         let record = book.get(stamp).unwrap_or_default();
-        // Where the one that is named is ordered, it is another of several readers.
-        let several = record.flags & WRITE == 0 && stamp & PROPERTIES != 0;
-        let known = !several || !self.ordered(in_shared, stamp & !PROPERTIES, actor, lane);
+        let itself = record.block == actor.block && u32::from(record.warp) == actor.warp && lane_of(stamp) == lane;
+        let known = !(itself && stamp & PROPERTIES != 0);
         Seen {
             block: record.block,
             warp: record.warp,
@@ -356,26 +350,26 @@ impl<'g> Block<'g> {
         }
         let conflict = if fine(self, write) { None } else { Some(write) };
         if read & !PROPERTIES != mine {
-            let read = if fine(self, read) { mine } else { self.readers(in_shared, read, mine, actor) };
+            let read = if fine(self, read) {
+                mine
+            } else if self.same_warp(in_shared, read, actor) {
+                if read & PROPERTIES != 0 { read } else { mine | SEVERAL }
+            } else if read & WARPS != 0 {
+                read
+            } else {
+                mine | SEVERAL | WARPS
+            };
             cell.store(u64::from(write) << 32 | u64::from(read), Relaxed);
         }
         conflict
     }
 
-    /// The stamp of a read that nothing orders after another.
-    fn readers(&self, in_shared: bool, read: u32, mine: u32, actor: &Actor) -> u32 {
+    fn same_warp(&self, in_shared: bool, stamp: u32, actor: &Actor) -> bool {
         let book = match in_shared {
             true => Book::Shared(&self.shared.records, self.shared.first),
             false => Book::Global(self.grid),
         };
-        let first = book.get(read).unwrap_or_default();
-        match (first.block == actor.block, u32::from(first.warp) == actor.warp) {
-            (false, _) => read | PROPERTIES,
-            (true, _) if !in_shared && read & BLOCKS != 0 => read,
-            (true, true) if read & PROPERTIES == 0 => mine | SEVERAL,
-            (true, false) if read & WARPS == 0 => mine | SEVERAL | WARPS,
-            (true, _) => read,
-        }
+        book.get(stamp).is_some_and(|record| record.block == actor.block && u32::from(record.warp) == actor.warp)
     }
 
     /// All lanes at consecutive places, as loops without branches: where the last accesses are settled, or are each
@@ -392,9 +386,7 @@ impl<'g> Block<'g> {
         let (first_write, first_read) = ((old >> 32) as u32, old as u32);
         let (mut writes_hard, mut reads_hard) = (false, false);
         let (mut one_writer, mut one_reader) = (lane_of(first_write) == 0, lane_of(first_read) == 0);
-        // Readers that one more changes nothing about.
-        let enough = if in_shared { WARPS } else { BLOCKS };
-        let mut crowded = in_shared || self.acquired.is_empty();
+        let mut crowded = true;
         for (lane, cells) in cells.chunks_exact(each).enumerate() {
             let lane = lane as u32;
             for cell in cells {
@@ -404,13 +396,14 @@ impl<'g> Block<'g> {
                 reads_hard |= last_read >= settled && last_read != first + lane;
                 one_writer &= last_write == first_write.wrapping_add(lane);
                 one_reader &= last_read == first_read.wrapping_add(lane);
-                crowded &= last_read >= settled && last_read & enough != 0;
+                crowded &= last_read >= settled && last_read & WARPS != 0;
             }
         }
         if writes_hard && !(one_writer && self.ordered(in_shared, first_write, actor, 0)) {
             return false;
         }
         if !write && crowded {
+            // That several warps read is noted already.
             return true;
         }
         if reads_hard && !(one_reader && first_read & PROPERTIES == 0 && self.ordered(in_shared, first_read, actor, 0))

@@ -43,11 +43,11 @@ pub struct Instruction {
 }
 
 /// Bytes that a lane of an access writes, for comparison.
-fn bytes_of<T: Element, const N: usize>(values: &[[T; LANES]; N], lane: usize) -> [u8; 64] {
-    const { assert!(size_of::<T>() * N <= 64, "no vector is longer") };
-    let mut bytes = [0; 64];
+fn bytes_of<T: Element, const N: usize>(values: &[[T; LANES]; N], lane: usize) -> [u8; 128] {
+    const { assert!(size_of::<T>() * N <= 128, "no vector is longer") };
+    let mut bytes = [0; 128];
     for (element, row) in values.iter().enumerate() {
-        // SAFETY: all elements together have at most 64 bytes.
+        // SAFETY: all elements together have at most 128 bytes.
         unsafe { bytes.as_mut_ptr().add(element * size_of::<T>()).cast::<T>().write_unaligned(row[lane]) }
     }
     bytes
@@ -138,11 +138,10 @@ impl<'g> Block<'g> {
             let Some(cells) = region.cells() else { return unwritten };
             let actor = this.actor(instruction.warp, instruction.order, 0, instruction.site, false);
             let race = this.access(false, cells, &actor, places, mask, width, |_, _, _, _| false);
-            let race = race.map(|mut race| {
+            unwritten.or(race.map(|mut race| {
                 race.address += region.base();
                 Finding::Race(race)
-            });
-            race.or(unwritten)
+            }))
         });
         if let Some(scope) = instruction.order.scope()
             && self.grid.has_releases()
@@ -190,7 +189,7 @@ impl<'g> Block<'g> {
             });
             let kind = WRITE | ATOMIC;
             let wrong = this.write(region, instruction, kind, addresses, places, mask, width, |_, _, _, _| false);
-            wrong.or(unwritten)
+            unwritten.or(wrong)
         });
         if let Some(scope) = instruction.order.scope()
             && self.grid.has_releases()
@@ -252,7 +251,7 @@ impl<'g> Block<'g> {
                 self.clocks.wait(instruction.warp, SHARED_WINDOW + addresses[lane]);
             }
         }
-        race.or(unwritten)
+        unwritten.or(race)
     }
 
     /// A store to shared memory is about to be done; the values are those that [`Shared::store`] takes.
@@ -301,7 +300,7 @@ impl<'g> Block<'g> {
             }
         }
         self.release(instruction, addresses, mask, SHARED_WINDOW);
-        race.or(unwritten)
+        unwritten.or(race)
     }
 
     /// `cp.async` is about to write `width` bytes a lane to shared memory. The writes are nobody's until the warp waits
