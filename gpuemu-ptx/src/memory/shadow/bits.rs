@@ -1,6 +1,6 @@
 //! One bit for every byte: whether something wrote it.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use crate::memory::backing::Backing;
 
@@ -37,6 +37,14 @@ impl Bits {
         unsafe { &*self.backing.start().as_ptr().add(index as usize).cast::<AtomicU8>() }
     }
 
+    /// 64 bytes' bits.
+    #[inline(always)]
+    fn word(&self, index: u64) -> &AtomicU64 {
+        assert!((index + 1) * 8 <= self.backing.bytes() as u64);
+        // SAFETY: within the backing, aligned, and accessed as atomics only.
+        unsafe { &*self.backing.start().as_ptr().cast::<AtomicU64>().add(index as usize) }
+    }
+
     /// Adds bytes.
     #[inline]
     pub fn insert(&self, from: u64, bytes: u64) {
@@ -49,6 +57,15 @@ impl Bits {
         }
         let end = (from + bytes).min(self.bytes);
         let mut at = from;
+        if (from | bytes) % 64 == 0 {
+            while at < end {
+                let word = self.word(at / 64);
+                if word.load(Relaxed) != u64::MAX {
+                    word.store(u64::MAX, Relaxed);
+                }
+                at += 64;
+            }
+        }
         while at < end {
             let index = at / 8;
             let upto = (index * 8 + 8).min(end);
@@ -107,6 +124,14 @@ impl Bits {
         let end = (from + bytes).min(self.bytes);
         let mut at = from;
         let mut missing = 0;
+        if (from | bytes) % 64 == 0 {
+            let mut all = u64::MAX;
+            while at < end {
+                all &= self.word(at / 64).load(Relaxed);
+                at += 64;
+            }
+            return all == u64::MAX;
+        }
         while at < end {
             let index = at / 8;
             let upto = (index * 8 + 8).min(end);

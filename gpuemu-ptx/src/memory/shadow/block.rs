@@ -211,9 +211,13 @@ fn action_of(flags: u8) -> Action {
     }
 }
 
-#[inline]
-pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
-    (0..LANES).filter(move |lane| mask >> lane & 1 != 0)
+#[inline(always)]
+pub(super) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lane = mask.trailing_zeros();
+        mask &= mask.wrapping_sub(1);
+        (lane < 32).then_some(lane as usize)
+    })
 }
 
 impl<'g> Block<'g> {
@@ -378,46 +382,55 @@ impl<'g> Block<'g> {
         }
     }
 
-    /// All lanes at consecutive places, as loops without branches: where the last accesses are settled, or are each
-    /// lane's own or one other warp's. `false`, with nothing done, where it is not so easy.
-    #[inline(always)]
-    fn touch_run(&mut self, in_shared: bool, cells: &[AtomicU64], actor: &Actor, each: usize) -> bool {
+    /// Lanes at consecutive places, as loops without branches: where the last accesses are settled, or are each lane's own
+    /// or one other warp's. `cells` are those of the lanes up to the last in `mask`. `false`, with nothing done, where it
+    /// is not so easy.
+    #[inline]
+    fn touch_run(&mut self, in_shared: bool, cells: &[AtomicU64], actor: &Actor, mask: u32, each: usize) -> bool {
         let settled = if in_shared { self.shared.settled } else { 1 };
         let first = stamp(actor.record, 0);
         let write = actor.flags & WRITE != 0;
-        if actor.record == 0 || actor.flags & COPY != 0 {
+        if actor.flags & COPY != 0 {
             return false;
         }
-        let old = cells[0].load(Relaxed);
-        let (first_write, first_read) = ((old >> 32) as u32, old as u32);
-        let (mut writes_hard, mut reads_hard) = (false, false);
-        let (mut one_writer, mut one_reader) = (lane_of(first_write) == 0, lane_of(first_read) == 0);
-        // Readers that one more changes nothing about.
-        let enough = if in_shared { WARPS } else { BLOCKS };
-        let mut crowded = in_shared || self.acquired.is_empty();
-        for (lane, cells) in cells.chunks_exact(each).enumerate() {
-            let lane = lane as u32;
-            for cell in cells {
-                let old = cell.load(Relaxed);
-                let (last_write, last_read) = ((old >> 32) as u32, old as u32);
-                writes_hard |= last_write >= settled && last_write != first + lane;
-                reads_hard |= last_read >= settled && last_read != first + lane;
-                one_writer &= last_write == first_write.wrapping_add(lane);
-                one_reader &= last_read == first_read.wrapping_add(lane);
-                crowded &= last_read >= settled && last_read & enough != 0;
+        let part = |lane: usize| mask >> lane & 1 != 0;
+        let mut unsettled = false;
+        for cell in cells {
+            let old = cell.load(Relaxed);
+            unsettled |= (old >> 32) as u32 >= settled || old as u32 >= settled;
+        }
+        if unsettled {
+            let old = cells[0].load(Relaxed);
+            let (first_write, first_read) = ((old >> 32) as u32, old as u32);
+            let (mut writes_hard, mut reads_hard) = (false, false);
+            let (mut one_writer, mut one_reader) = (lane_of(first_write) == 0, lane_of(first_read) == 0);
+            // Readers that one more changes nothing about.
+            let enough = if in_shared { WARPS } else { BLOCKS };
+            let mut crowded = in_shared || self.acquired.is_empty();
+            for (lane, cells) in cells.chunks_exact(each).enumerate().filter(|&(lane, _)| part(lane)) {
+                let lane = lane as u32;
+                for cell in cells {
+                    let old = cell.load(Relaxed);
+                    let (last_write, last_read) = ((old >> 32) as u32, old as u32);
+                    writes_hard |= last_write >= settled && last_write != first + lane;
+                    reads_hard |= last_read >= settled && last_read != first + lane;
+                    one_writer &= last_write == first_write.wrapping_add(lane);
+                    one_reader &= last_read == first_read.wrapping_add(lane);
+                    crowded &= last_read >= settled && last_read & enough != 0;
+                }
+            }
+            if writes_hard && !(one_writer && self.ordered(in_shared, first_write, actor, 0)) {
+                return false;
+            }
+            if !write && crowded {
+                return true;
+            }
+            let one_reader = one_reader && first_read & PROPERTIES == 0;
+            if reads_hard && !(one_reader && self.ordered(in_shared, first_read, actor, 0)) {
+                return false;
             }
         }
-        if writes_hard && !(one_writer && self.ordered(in_shared, first_write, actor, 0)) {
-            return false;
-        }
-        if !write && crowded {
-            return true;
-        }
-        if reads_hard && !(one_reader && first_read & PROPERTIES == 0 && self.ordered(in_shared, first_read, actor, 0))
-        {
-            return false;
-        }
-        for (lane, cells) in cells.chunks_exact(each).enumerate() {
+        for (lane, cells) in cells.chunks_exact(each).enumerate().filter(|&(lane, _)| part(lane)) {
             let mine = u64::from(first + lane as u32);
             for cell in cells {
                 match write {
@@ -429,8 +442,32 @@ impl<'g> Block<'g> {
         true
     }
 
+    /// The cells of one lane, where the last accesses are settled or its own. `false`, with nothing done, elsewhere.
+    #[inline(always)]
+    fn touch_own(&self, in_shared: bool, cells: &[AtomicU64], actor: &Actor, lane: usize) -> bool {
+        let settled = if in_shared { self.shared.settled } else { 1 };
+        let mine = stamp(actor.record, lane);
+        let mut easy = actor.flags & COPY == 0;
+        for cell in cells {
+            let old = cell.load(Relaxed);
+            let (write, read) = ((old >> 32) as u32, old as u32);
+            easy &= (write < settled || write == mine) && (read < settled || read == mine);
+        }
+        if easy {
+            for cell in cells {
+                let write = match actor.flags & WRITE != 0 {
+                    true => u64::from(mine) << 32,
+                    false => cell.load(Relaxed) & !0xffff_ffff | u64::from(mine),
+                };
+                cell.store(write, Relaxed);
+            }
+        }
+        easy
+    }
+
     /// Checks and records an access to one memory: `places` are offsets in it, and all lanes fit.
     #[inline]
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn access(
         &mut self,
         in_shared: bool,
@@ -439,22 +476,52 @@ impl<'g> Block<'g> {
         places: &[u64; LANES],
         mask: u32,
         width: u32,
-        mut same_value: impl FnMut(usize, u64, u64, Option<usize>) -> bool,
+        same_value: impl FnMut(usize, u64, u64, Option<usize>) -> bool,
     ) -> Option<Race> {
-        if mask == u32::MAX && access::consecutive(places, width.into()) && width.is_multiple_of(4) {
-            let run = cells.coarse(places[0], u64::from(width) * LANES as u64);
+        // The log is full: nothing can be remembered, and what is remembered is no longer what was last.
+        if actor.record == 0 || mask == 0 {
+            return None;
+        }
+        let words = width.is_multiple_of(4);
+        if words && access::consecutive(places, width.into()) {
+            let lanes = u64::from(LANES as u32 - mask.leading_zeros());
+            let run = cells.coarse(places[0], u64::from(width) * lanes);
             if let Some(run) = run
-                && self.touch_run(in_shared, run, actor, width as usize / 4)
+                && self.touch_run(in_shared, run, actor, mask, width as usize / 4)
             {
                 return None;
             }
         }
-        // The log is full: nothing can be remembered, and what is remembered is no longer what was last.
-        if actor.record == 0 {
-            return None;
+        let mut hard = mask;
+        if words {
+            for lane in lanes(mask) {
+                let own = cells.coarse(places[lane], width.into());
+                if own.is_some_and(|own| self.touch_own(in_shared, own, actor, lane)) {
+                    hard &= !(1 << lane);
+                }
+            }
         }
+        match hard {
+            0 => None,
+            hard => self.access_by_lane(in_shared, cells, actor, places, mask, hard, width, same_value),
+        }
+    }
+
+    #[inline(never)]
+    #[allow(clippy::too_many_arguments)]
+    fn access_by_lane(
+        &mut self,
+        in_shared: bool,
+        cells: &Cells,
+        actor: &Actor,
+        places: &[u64; LANES],
+        mask: u32,
+        hard: u32,
+        width: u32,
+        mut same_value: impl FnMut(usize, u64, u64, Option<usize>) -> bool,
+    ) -> Option<Race> {
         let mut found = None;
-        for lane in lanes(mask) {
+        for lane in lanes(hard) {
             cells.visit(places[lane], width.into(), |cell, first, bytes| {
                 let Some(stamp) = self.touch(in_shared, cell, actor, lane) else { return };
                 if found.is_some() {
@@ -466,8 +533,7 @@ impl<'g> Block<'g> {
                     // Two writes of one value, in one instruction or in two, leave that value.
                     let here = record_of(stamp) == actor.record;
                     let other = Some(lane_of(stamp)).filter(|&other| {
-                        here && other < lane
-                            && mask >> other & 1 != 0
+                        here && mask >> other & 1 != 0
                             && places[other] < first + bytes
                             && first < places[other] + u64::from(width)
                     });

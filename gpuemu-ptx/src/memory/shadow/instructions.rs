@@ -121,8 +121,26 @@ impl<'g> Block<'g> {
     }
 
     /// A load from global memory is about to be done: `width` bytes a lane.
-    #[inline]
+    #[inline(always)]
     pub fn load(
+        &mut self,
+        cache: &mut Cache<'g>,
+        instruction: Instruction,
+        addresses: &[u64; LANES],
+        mask: u32,
+        width: u32,
+    ) -> Option<Finding> {
+        if let Some(region) = cache.region().filter(|region| region.is_settled())
+            && instruction.order == Order::Weak
+            && access::inside(region.base(), region.bytes(), addresses, mask, width.into())
+        {
+            return None;
+        }
+        self.load_watched(cache, instruction, addresses, mask, width)
+    }
+
+    #[inline(never)]
+    fn load_watched(
         &mut self,
         cache: &mut Cache<'g>,
         instruction: Instruction,

@@ -537,10 +537,13 @@ proptest::proptest! {
                 }
                 10 | 11 => {
                     let write = lane == 0;
-                    for lane in 0..LANES {
+                    let some = [0, 1, 2, 5, 31];
+                    let lanes: &[usize] = if place == 1 { &some } else { &std::array::from_fn::<_, LANES, _>(|lane| lane) };
+                    for &lane in lanes {
                         race |= model.access(name(place + lane as u64), thread(lane), write);
                     }
-                    format!("{block}.{warp}.* {} {space}{place} {}", if write { "st" } else { "ld" }, index + 1)
+                    let lanes = if place == 1 { "0+1+2+5+31" } else { "*" };
+                    format!("{block}.{warp}.{lanes} {} {space}{place} {}", if write { "st" } else { "ld" }, index + 1)
                 }
                 12 => {
                     model.meet(threads(0..WARPS));
