@@ -57,7 +57,7 @@ impl Bits {
         }
         let end = (from + bytes).min(self.bytes);
         let mut at = from;
-        if (from | bytes) % 64 == 0 {
+        if (from | bytes).is_multiple_of(64) {
             while at < end {
                 let word = self.word(at / 64);
                 if word.load(Relaxed) != u64::MAX {
@@ -124,7 +124,7 @@ impl Bits {
         let end = (from + bytes).min(self.bytes);
         let mut at = from;
         let mut missing = 0;
-        if (from | bytes) % 64 == 0 {
+        if (from | bytes).is_multiple_of(64) {
             let mut all = u64::MAX;
             while at < end {
                 all &= self.word(at / 64).load(Relaxed);

@@ -399,7 +399,7 @@ impl<'g> Block<'g> {
             let old = cell.load(Relaxed);
             unsettled |= (old >> 32) as u32 >= settled || old as u32 >= settled;
         }
-        if unsettled {
+        if unsettled && !self.one_instruction(in_shared, cells, actor, mask, each) {
             let old = cells[0].load(Relaxed);
             let (first_write, first_read) = ((old >> 32) as u32, old as u32);
             let (mut writes_hard, mut reads_hard) = (false, false);
@@ -440,6 +440,28 @@ impl<'g> Block<'g> {
             }
         }
         true
+    }
+
+    /// Whether one instruction of one warp, lane for lane, was the last to write, and one the last to read, both ordered
+    /// before now: memory that is updated in place, or tile by tile.
+    #[inline(always)]
+    fn one_instruction(&mut self, in_shared: bool, cells: &[AtomicU64], actor: &Actor, mask: u32, each: usize) -> bool {
+        let first = cells[0].load(Relaxed);
+        let (write, read) = ((first >> 32) as u32, first as u32);
+        if lane_of(write) != 0 || lane_of(read) != 0 || read & PROPERTIES != 0 {
+            return false;
+        }
+        let step = u64::from(write != 0) << 32 | u64::from(read != 0);
+        let (mut other, mut expected) = (0, first);
+        for (lane, cells) in cells.chunks_exact(each).enumerate() {
+            let part = u64::from(mask >> lane & 1).wrapping_neg();
+            for cell in cells {
+                other |= (cell.load(Relaxed) ^ expected) & part;
+            }
+            expected += step;
+        }
+        let mut fine = |stamp| stamp == 0 || self.ordered(in_shared, stamp, actor, 0);
+        other == 0 && fine(write) && fine(read)
     }
 
     /// The cells of one lane, where the last accesses are settled or its own. `false`, with nothing done, elsewhere.

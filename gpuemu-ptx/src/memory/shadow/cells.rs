@@ -81,7 +81,7 @@ impl Cells {
     #[inline(always)]
     pub fn coarse(&self, from: u64, bytes: u64) -> Option<&[AtomicU64]> {
         let end = from.checked_add(bytes).filter(|&end| end <= self.bytes && end != 0)?;
-        if from % 4 != 0 || bytes % 4 != 0 {
+        if !(from | bytes).is_multiple_of(4) {
             return None;
         }
         for page in from / PAGE..=(end - 1) / PAGE {
@@ -116,7 +116,7 @@ impl Cells {
             }
             let grain = GRAINS[level];
             let Some(backing) = self.levels[level].get().and_then(Option::as_ref) else { return };
-            for index in at >> grain..(upto - 1 >> grain) + 1 {
+            for index in at >> grain..((upto - 1) >> grain) + 1 {
                 visit(Self::cell(backing, index), index << grain, 1 << grain);
             }
             at = upto;
@@ -133,7 +133,7 @@ impl Cells {
         }
         let (Some(coarse), Some(fine)) = (self.level(level), self.level(wanted)) else { return level };
         let (from, to) = (page * PAGE, ((page + 1) * PAGE).min(self.bytes));
-        for index in from >> GRAINS[wanted]..(to - 1 >> GRAINS[wanted]) + 1 {
+        for index in from >> GRAINS[wanted]..((to - 1) >> GRAINS[wanted]) + 1 {
             let old = Self::cell(coarse, index << GRAINS[wanted] >> GRAINS[level]).load(Relaxed);
             // Untouched cells stay untouched.
             if old != 0 {
