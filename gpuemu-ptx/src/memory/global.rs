@@ -55,6 +55,7 @@ pub struct Global {
 #[derive(Debug)]
 struct Table {
     /// By address. Boxed, so that a region stays where it is: it goes only with `&mut Global`.
+    #[allow(clippy::vec_box, reason = "references to regions outlive the growth of the vector")]
     regions: Vec<Box<Region>>,
     freed: VecDeque<Freed>,
     /// One past the last address given out.
@@ -354,10 +355,7 @@ impl Global {
             let (bytes, element) = (region.bytes(), region.element());
             return match region.is_released() {
                 true => Place::Freed { region: name, offset, bytes, element },
-                false if offset + u64::from(bytes.min(1)) <= bytes => {
-                    Place::Inside { region: name, offset, bytes, element }
-                }
-                false => Place::Outside { region: name, offset: offset as i64, bytes, element },
+                false => Place::Inside { region: name, offset, bytes, element },
             };
         }
         if let Some(freed) = table.freed.iter().rev().find(|freed| address.wrapping_sub(freed.base) < freed.bytes) {
@@ -619,7 +617,9 @@ impl Global {
             let region = self.find(addresses[lane]);
             let seen = region.map_or(nothing, &view);
             if let Some(mut problem) = access::blame(seen, addresses, 1 << lane, width) {
-                if problem.kind == ProblemKind::Unmapped && region.is_some_and(|region| seen.bytes < region.bytes()) {
+                let room = |region: &Region| region.bytes() - (addresses[lane] - region.base());
+                let whole = region.is_some_and(|region| seen.bytes < region.bytes() && room(region) >= width);
+                if problem.kind == ProblemKind::Unmapped && whole {
                     problem.kind = ProblemKind::ReadOnly;
                 }
                 return Err(problem);

@@ -152,6 +152,12 @@ impl Region {
         self.cells.get_or_init(|| Cells::new(self.extent)).as_ref()
     }
 
+    /// Whether loads have nothing to find: all of it was written, and kernels only read it.
+    #[inline(always)]
+    pub(super) fn is_settled(&self) -> bool {
+        matches!(self.role, Role::Input | Role::Constant) && self.written.as_ref().is_none_or(Bits::is_whole)
+    }
+
     /// What loads see of it.
     #[inline(always)]
     pub(super) fn readable(&self) -> View {

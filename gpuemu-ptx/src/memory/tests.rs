@@ -103,7 +103,7 @@ where
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
     #[test]
     fn accesses_agree_with_bytes(
         seeds in prop::array::uniform32((0_u8..3, -200_i16..700)),
@@ -297,6 +297,21 @@ fn every_thread_has_its_own_local_memory() {
     assert_eq!(out[0], [0; LANES]);
     let problem = local.load(0, &[24; LANES], 0b100, &mut out).unwrap_err();
     assert_eq!(problem, Problem { lane: 2, kind: ProblemKind::Unmapped, address: 24, bytes: 8 });
+}
+
+#[test]
+fn local_memory_that_a_thread_did_not_write() {
+    let mut local = Local::new(24, 32).unwrap();
+    assert_eq!(local.unwritten(0, &[0; LANES], FULL, 4), None, "nobody watches");
+    local.watch().unwrap();
+    local.store(0, &[8; LANES], 0b101, &[[1_u32; LANES]]).unwrap();
+    let table =
+        [(8, 0b101, 4, None), (8, 0b111, 4, Some(1)), (8, 0b101, 8, None), (12, 0b101, 4, Some(0)), (24, 1, 4, None)];
+    for (address, mask, width, lane) in table {
+        assert_eq!(local.unwritten(0, &[address; LANES], mask, width), lane, "{address}, {mask:#b}, {width}");
+    }
+    local.enter(0, 0b100, 8);
+    assert_eq!(local.unwritten(0, &[8; LANES], 0b101, 4), Some(2));
 }
 
 #[test]
