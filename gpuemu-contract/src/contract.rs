@@ -149,6 +149,8 @@ pub struct Kernel {
     pub dtypes: Vec<DType>,
     /// How it is launched.
     pub launch: Option<Launch>,
+    /// What is watched while it is executed.
+    pub sanitizers: Sanitizers,
     /// Targets whose artifacts are tested.
     pub targets: Vec<String>,
     /// `[kernels.artifact_checks]`.
@@ -187,6 +189,17 @@ pub enum Argument {
     Integer(Expression),
     /// A typed literal such as `f32:0.5`: PTX type, then the number or a parameter's name.
     Typed(String, String),
+}
+
+/// `[kernels.sanitizers]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sanitizers {
+    /// Accesses to shared or global memory that nothing orders.
+    pub races: bool,
+    /// Reads of memory that nothing wrote.
+    pub uninitialised_reads: bool,
+    /// Writes to inputs that are not `inout`.
+    pub input_writes: bool,
 }
 
 /// `[kernels.artifact_checks]`.

@@ -7,7 +7,7 @@ use crate::inspect::artifact::Artifact;
 use crate::inspect::committed::{self, is_written_by_hand, shown, source_of};
 use gpuemu_contract::{Argument, DType, Kernel, Launch, Op, OutputShape};
 use gpuemu_ptx::arch::Arch;
-use gpuemu_ptx::emulate::{Device, Launched, Module, Options};
+use gpuemu_ptx::emulate::{Device, Launched, Module, Options, Sanitizers};
 use gpuemu_ptx::program::Program;
 use std::fmt::Write;
 use std::path::Path;
@@ -22,6 +22,7 @@ pub struct KernelSubject {
     arch: &'static Arch,
     dtypes: Vec<DType>,
     launch: Launch,
+    sanitizers: Sanitizers,
     inout: Vec<String>,
 }
 
@@ -64,6 +65,11 @@ impl KernelSubject {
                 program: artifact.program,
                 dtypes: kernel.dtypes.clone(),
                 launch: launch.clone(),
+                sanitizers: Sanitizers {
+                    races: kernel.sanitizers.races,
+                    initialisation: kernel.sanitizers.uninitialised_reads,
+                    inputs: kernel.sanitizers.input_writes,
+                },
                 inout: op.schema.inputs.iter().filter(|input| input.inout).map(|input| input.name.clone()).collect(),
             };
             match subject.load() {
@@ -78,7 +84,7 @@ impl KernelSubject {
     }
 
     fn load(&self) -> std::result::Result<(Device, Module), gpuemu_ptx::Error> {
-        let options = Options { budget: BUDGET, ..Options::default() };
+        let options = Options { budget: BUDGET, sanitizers: self.sanitizers, ..Options::default() };
         let mut device = Device::new(self.arch, options)?;
         let module = device.load_entry(self.program.clone(), &self.entry)?;
         Ok((device, module))
