@@ -1,7 +1,6 @@
 //! The whole file: project, validation defaults, operators, kernels, policies.
 
-use crate::names::KERNEL;
-use crate::{DType, Expression, Invariants, Op, Strategy, TestName, Tolerance};
+use crate::{DType, Expression, Invariants, Op, Strategy, TensorDecl, TestName, Tolerance};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -41,8 +40,8 @@ impl Contract {
     }
 
     /// The op as a kernel computes it: its tensors, cases and reference, with the dtypes, tolerances and invariants of the
-    /// kernel. No launch passes strides, so a tensor that names no layouts takes rows alone. `None` for a kernel that
-    /// names no op.
+    /// kernel. No launch passes strides, so an input that names no layouts takes rows alone; where all do, `layout` is no
+    /// strategy. `None` for a kernel that names no op.
     pub fn op_of(&self, kernel: &Kernel) -> Option<Op> {
         let mut op = self.op(kernel.op.as_deref()?)?.clone();
         op.kernel = Some(kernel.name.clone());
@@ -52,6 +51,10 @@ impl Contract {
         for input in &mut op.schema.inputs {
             input.layouts.get_or_insert_with(|| vec!["row".to_owned()]);
         }
+        let rows = |input: &TensorDecl| input.layouts.as_ref().is_some_and(|layouts| layouts == &["row"]);
+        if op.schema.inputs.iter().all(rows) {
+            op.strategies.retain(|strategy| *strategy != Strategy::Layout);
+        }
         Some(op)
     }
 
@@ -59,13 +62,14 @@ impl Contract {
     /// listed.
     pub fn test(&self, name: &str) -> Option<TestName> {
         let test = TestName::parse(name)?;
-        if let Some(kernel) = test.kernel() {
-            let kernel = self.kernel(kernel)?;
-            let op = self.op(kernel.op.as_deref()?)?;
-            let known = kernel.dtypes.contains(&test.dtype) && op.strategies.contains(&test.strategy);
-            return known.then_some(test);
-        }
-        let op = self.op(&test.op)?;
+        let own;
+        let op = match test.kernel() {
+            None => self.op(&test.op)?,
+            Some(kernel) => {
+                own = self.op_of(self.kernel(kernel)?)?;
+                &own
+            }
+        };
         let known = op.dtypes.contains(&test.dtype) && op.strategies.contains(&test.strategy);
         known.then_some(test)
     }
@@ -74,10 +78,10 @@ impl Contract {
     pub fn kernel_tests(&self) -> Vec<TestName> {
         let mut tests = Vec::new();
         for kernel in &self.kernels {
-            let Some(op) = kernel.op.as_deref().and_then(|op| self.op(op)) else { continue };
-            for &dtype in &kernel.dtypes {
+            let Some(op) = self.op_of(kernel) else { continue };
+            for &dtype in &op.dtypes {
                 for &strategy in &op.strategies {
-                    tests.push(TestName { op: format!("{KERNEL}::{}", kernel.name), dtype, strategy });
+                    tests.push(TestName { op: op.tested_as(), dtype, strategy });
                 }
             }
         }

@@ -27,7 +27,9 @@ pub mod operator;
 mod read;
 
 pub use builtin::{Builtin, ParamDefault, Parameter, Role, RoleKind};
-pub use contract::{Argument, ArtifactChecks, Ci, Contract, Kernel, Launch, LintPolicy, Policies, Project, Sanitizers, Validation};
+pub use contract::{
+    Argument, ArtifactChecks, Ci, Contract, Kernel, Launch, LintPolicy, Policies, Project, Sanitizers, Validation,
+};
 pub use dtype::{Compute, DType};
 pub use error::{ContractError, ContractErrors, Place, nearest};
 pub use expression::{Bindings, Condition, Expression, ExpressionError};

@@ -12,7 +12,7 @@ use crate::pipeline::{accuracy, artifact, calibration};
 use crate::report::{accuracy as baselines, regressions, results};
 use crate::runner;
 use crate::suite::{Outcome, Suite, TestEntry, Totals};
-use gpuemu_contract::{Contract, DType, TestName};
+use gpuemu_contract::{Contract, DType, KERNEL, Strategy, TestName};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -95,13 +95,18 @@ impl ProjectSuite {
                 let target = contract.kernel(kernel)?.targets.iter().find(|known| *known == target)?;
                 Some(Entry::Artifact(kernel.to_owned(), target.clone()))
             }
-            (op, "regressions", None, None) => Some(Entry::Regressions(op.to_owned()))
-                .filter(|_| contract.op(op).is_some() || regressions::list(contract.root(), op).is_err()),
-            (op, "regressions", Some(id), None) => {
-                let path = Path::new(regressions::FOLDER).join(op).join(format!("{id}.toml"));
-                contract.root().join(&path).is_file().then_some(Entry::Regression(path))
+            _ => {
+                let (op, id) = name.split_once("::regressions")?;
+                match id.strip_prefix("::") {
+                    None if id.is_empty() => Some(Entry::Regressions(op.to_owned()))
+                        .filter(|_| self.session.op(op).is_ok() || regressions::list(contract.root(), op).is_err()),
+                    None => None,
+                    Some(id) => {
+                        let path = regressions::folder(op).join(format!("{id}.toml"));
+                        contract.root().join(&path).is_file().then_some(Entry::Regression(path))
+                    }
+                }
             }
-            _ => None,
         }
     }
 
@@ -172,6 +177,22 @@ impl ProjectSuite {
         }
         for test in contract.kernel_tests() {
             entries.push(self.listed(test.to_string(), &Entry::Test(test)));
+        }
+        for kernel in &contract.kernels {
+            let Some(op) = kernel.op.as_deref().and_then(|op| contract.op(op)) else { continue };
+            let takes_views = contract.op_of(kernel).is_some_and(|own| own.strategies.contains(&Strategy::Layout));
+            if op.strategies.contains(&Strategy::Layout) && !takes_views {
+                entries.extend(kernel.dtypes.iter().map(|dtype| {
+                    TestEntry {
+                        name: format!("{KERNEL}::{}::{dtype}::{}", kernel.name, Strategy::Layout),
+                        cannot_run: Some(
+                            "no launch passes strides: inputs lie in row order where they declare no other `layouts`"
+                                .to_owned(),
+                        ),
+                        regression: false,
+                    }
+                }));
+            }
         }
         entries
     }

@@ -14,7 +14,7 @@ use crate::subject::function::Function;
 use crate::subject::kernel::KernelSubject;
 use crate::subject::script::ScriptSubject;
 use crate::tensor::Array;
-use gpuemu_contract::{Contract, DType, Op, Strategy, TensorDecl, TestName};
+use gpuemu_contract::{Contract, DType, Op, Strategy, TestName};
 use gpuemu_ptx::vendor::{self, Toolbox};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -268,13 +268,6 @@ impl Session {
     /// Why a kernel's test cannot run on this host, if so. What is wrong with its PTX is for the test to say.
     pub fn not_executed(&self, test: &TestName) -> Option<String> {
         let op = self.op(&test.op).ok()?;
-        let rows = |input: &TensorDecl| input.layouts.as_ref().is_some_and(|layouts| layouts == &["row"]);
-        if test.strategy == Strategy::Layout && op.schema.inputs.iter().all(rows) {
-            return Some(
-                "its launch passes no strides: every input lies in row order, unless it declares other `layouts`"
-                    .to_owned(),
-            );
-        }
         match self.kernel(test.kernel()?, op).ok()?.as_ref() {
             Ok(_) => None,
             Err(why) => Some(why.clone()),
