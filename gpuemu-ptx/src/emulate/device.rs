@@ -10,8 +10,8 @@ use super::output::Printed;
 use super::report;
 use crate::arch::Arch;
 use crate::error::{Error, Result};
-use crate::fault::{CudaError, Fault, FaultKind};
-use crate::memory::{Global, Role, shadow};
+use crate::fault::{Accessed, Action, CudaError, Fault, FaultKind};
+use crate::memory::{Global, Place, Region, Role, shadow};
 use crate::program::{Function, Program};
 
 /// A device of one architecture, with its own memory.
@@ -163,6 +163,11 @@ impl Device {
             // Functions may call each other again and again.
             _ => frames.saturating_add(STACK).min(self.arch.limits.local_bytes_per_thread),
         };
+        if local > self.arch.limits.local_bytes_per_thread {
+            let most = self.arch.limits.local_bytes_per_thread;
+            let reason = format!("{local} bytes of local memory for a thread: {} has at most {most}", self.arch.name);
+            return Ok(refused(CudaError::LaunchOutOfResources, reason));
+        }
         let launch = Launch {
             grid: shape.grid,
             block: shape.block,
@@ -185,6 +190,29 @@ impl Device {
         let told = |stopped| report::fault(stopped, code, &launch, module.program(), entry, &self.global);
         let fault = report.stopped.map(told);
         Ok(Launched { printed: report.printed, instructions: report.instructions, fault })
+    }
+
+    /// A fault for every tensor declared as an output ([`Role::Output`]) of which some byte was not written since it was
+    /// made or last forgotten. Empty where initialisation is not watched.
+    pub fn unwritten(&self) -> Vec<Fault> {
+        let outputs = self.global.regions().into_iter().filter(|region| region.role() == Role::Output);
+        let fault = |region: &Region| {
+            let missing = region.written()?.missing();
+            let &(offset, end) = missing.first()?;
+            let bytes = end - offset;
+            let place = Place::Inside {
+                region: region.name().to_owned(),
+                offset,
+                bytes: region.bytes(),
+                element: region.element(),
+            };
+            let address = region.base() + offset;
+            let accessed = Accessed { action: Action::Write, bytes: bytes.min(u32::MAX.into()) as u32, address, place };
+            let total: u64 = missing.iter().map(|(from, to)| to - from).sum();
+            let detail = format!("{total} of {} bytes of `{}` were never written", region.bytes(), region.name());
+            Some(Fault { accessed: Some(accessed), ..Fault::new(FaultKind::OutputNotWritten, "") }.because(detail))
+        };
+        outputs.filter_map(fault).collect()
     }
 
     /// Whether a driver would take the launch.

@@ -14,6 +14,9 @@ use super::registers::{FULL, Frame, LANES, Registers};
 /// Instructions that a fragment may run while others of its warp could.
 const PATIENCE: u64 = 1 << 14;
 
+/// Rows of registers that all open calls of a warp may have: 32 MiB.
+const MOST_ROWS: u32 = 1 << 18;
+
 /// No join.
 const NONE: u32 = u32::MAX;
 
@@ -274,7 +277,6 @@ impl Warp {
                                 return Err(Outcome::Fault);
                             }
                             if context.steps - begun > PATIENCE {
-                                since = place;
                                 fragment.place = target;
                                 self.give_way(fragment, active);
                                 return Ok(());
@@ -358,10 +360,6 @@ impl Warp {
                         put_back!(place, State::Assembling(arrival));
                     }
                     return Ok(());
-                }
-                Signal::Again => {
-                    put_back!(place - 1, State::Ready);
-                    return Err(Outcome::Paused);
                 }
                 Signal::Yield => {
                     put_back!(place, State::Ready);
@@ -561,7 +559,9 @@ impl Warp {
                 local: from.local + caller.local,
                 depth: from.depth + 1,
             };
-            if frame.depth > context.launch.depth || frame.local.saturating_add(callee.local) > context.launch.local {
+            let bytes = frame.local.saturating_add(callee.local);
+            let rows = frame.row.saturating_add(callee.rows);
+            if frame.depth > context.launch.depth || bytes > context.launch.local || rows > MOST_ROWS {
                 context.trouble =
                     Some(Trouble::StackOverflow { lane: lanes.trailing_zeros(), depth: frame.depth });
                 return false;

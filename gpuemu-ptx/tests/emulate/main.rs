@@ -6,4 +6,5 @@ mod examples;
 mod faults;
 mod instructions;
 mod launches;
+mod sanitizers;
 mod warps;
