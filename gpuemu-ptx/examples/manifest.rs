@@ -148,7 +148,8 @@ fn run(folder: &Path, compiled: &Compiled, launch: &Launch, threads: usize) -> R
     }
     let blocks: u64 = launch.grid.iter().map(|&extent| u64::from(extent)).product();
     if arguments.len() < wanted {
-        let scratch = device.memory().allocate(compiled.scratch_bytes * blocks, 256, "scratch").map_err(|e| e.to_string())?;
+        let scratch =
+            device.memory().allocate(compiled.scratch_bytes * blocks, 256, "scratch").map_err(|e| e.to_string())?;
         arguments.push(Argument::Pointer(if compiled.scratch_bytes == 0 { 0 } else { scratch }));
     }
     while arguments.len() < wanted {

@@ -90,8 +90,45 @@ fn is_pure(opcode: Opcode) -> bool {
     use Opcode::*;
     matches!(
         opcode,
-        Abs | Add | And | Bfe | Bfi | Bfind | Brev | Clz | Cnot | Copysign | Cvt | Cvta | Div | Dp4a | Ex2 | Fma | Lg2
-            | Lop3 | Mad | Max | Min | Mov | Mul | Neg | Not | Or | Popc | Prmt | Rcp | Rem | Rsqrt | Selp | Set | Setp
-            | Shf | Shl | Shr | Sqrt | Sub | Tanh | Xor
+        Abs | Add
+            | And
+            | Bfe
+            | Bfi
+            | Bfind
+            | Brev
+            | Clz
+            | Cnot
+            | Copysign
+            | Cvt
+            | Cvta
+            | Div
+            | Dp4a
+            | Ex2
+            | Fma
+            | Lg2
+            | Lop3
+            | Mad
+            | Max
+            | Min
+            | Mov
+            | Mul
+            | Neg
+            | Not
+            | Or
+            | Popc
+            | Prmt
+            | Rcp
+            | Rem
+            | Rsqrt
+            | Selp
+            | Set
+            | Setp
+            | Shf
+            | Shl
+            | Shr
+            | Sqrt
+            | Sub
+            | Tanh
+            | Xor
     )
 }

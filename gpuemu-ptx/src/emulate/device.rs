@@ -131,13 +131,7 @@ impl Device {
     ///
     /// No entry of that name, or one that was not loaded. Whatever a driver would refuse, and whatever goes wrong while
     /// it runs, is a fault in the answer.
-    pub fn launch(
-        &mut self,
-        module: &Module,
-        entry: &str,
-        shape: Shape,
-        arguments: &[Argument],
-    ) -> Result<Launched> {
+    pub fn launch(&mut self, module: &Module, entry: &str, shape: Shape, arguments: &[Argument]) -> Result<Launched> {
         let id = module.program().entry(entry)?;
         let function = module.program().function(id);
         let Some(code) = module.code(id) else {
@@ -233,7 +227,8 @@ impl Device {
         }
         let threads: u64 = shape.block.iter().map(|&extent| u64::from(extent)).product();
         if threads > u64::from(limits.threads_per_block) {
-            let reason = format!("a block of {threads} threads: {} has at most {}", self.arch.name, limits.threads_per_block);
+            let reason =
+                format!("a block of {threads} threads: {} has at most {}", self.arch.name, limits.threads_per_block);
             return Err((CudaError::InvalidValue, reason));
         }
         if let Some(required) = function.required_threads
@@ -264,7 +259,8 @@ impl Device {
             return Err((CudaError::InvalidValue, reason));
         }
         if function.parameter_bytes > limits.parameter_bytes {
-            let reason = format!("{} bytes of parameters: there may be {}", function.parameter_bytes, limits.parameter_bytes);
+            let reason =
+                format!("{} bytes of parameters: there may be {}", function.parameter_bytes, limits.parameter_bytes);
             return Err((CudaError::InvalidValue, reason));
         }
         Ok(())

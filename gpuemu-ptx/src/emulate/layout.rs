@@ -224,8 +224,8 @@ pub fn shared(program: &Program, functions: &[FunctionId]) -> (FxHashMap<Place, 
     let mut named: FxHashSet<VariableId> = FxHashSet::default();
     for id in functions {
         for operand in &program.function(*id).operands {
-            if let Operand::Symbol(Symbol::Variable(id), _)
-            | Operand::Address(Base::Symbol(Symbol::Variable(id)), _) = operand
+            if let Operand::Symbol(Symbol::Variable(id), _) | Operand::Address(Base::Symbol(Symbol::Variable(id)), _) =
+                operand
             {
                 named.insert(*id);
             }

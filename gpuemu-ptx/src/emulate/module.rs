@@ -90,7 +90,9 @@ fn initialise(program: &Program, addresses: &FxHashMap<VariableId, u64>, global:
                     // Where a shared variable lies is known with its entry only.
                     Space::Shared => {
                         let name = &program.variable(id).name;
-                        return Err(Error::Memory(format!("the address of the shared variable `{name}` is no constant")));
+                        return Err(Error::Memory(format!(
+                            "the address of the shared variable `{name}` is no constant"
+                        )));
                     }
                     _ => (addresses.get(&id).copied().unwrap_or(0), 0),
                 },

@@ -197,7 +197,9 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
     let (mut limited, mut c, mut ignored) = (0, 0, 0);
     if let Some(operand) = d.operands.get(3) {
         match operand {
-            Operand::Register(register) if d.function.register(*register).ty.bits() == 1 => ignored = d.truth(operand)?,
+            Operand::Register(register) if d.function.register(*register).ty.bits() == 1 => {
+                ignored = d.truth(operand)?
+            }
             Operand::Negated(_) => ignored = d.truth(operand)?,
             Operand::Register(register) if d.function.register(*register).ty.bits() == 64 => {}
             operand => {

@@ -152,7 +152,9 @@ impl Product {
     fn encoded(self) -> u64 {
         let at = |element| ELEMENTS.iter().position(|one| *one == element).unwrap_or(0) as u64;
         let kind = match self.kind {
-            Kind::Float(a, b, accumulator) => at(a) << 4 | at(b) << 8 | u64::from(accumulator == Accumulator::F16) << 12,
+            Kind::Float(a, b, accumulator) => {
+                at(a) << 4 | at(b) << 8 | u64::from(accumulator == Accumulator::F16) << 12
+            }
             Kind::Unpacked(a, b) => 1 | at(a) << 4 | at(b) << 8,
             Kind::Double => 2,
             Kind::Integer(bits, a, b) => 3 | u64::from(bits) << 4 | u64::from(a) << 8 | u64::from(b) << 9,
@@ -543,12 +545,10 @@ fn mma(d: &mut Decoder<'_>) -> Decoded {
             let arch = d.settings.arch;
             match rule(arch, MatrixInstruction::Mma, format) {
                 Some(rule) => (Kind::Float(x, y, accumulator), rule),
-                None if ta.bits() == 8 && accumulator == Accumulator::F32 && k == 32 => {
-                    match rule_of_halves(arch) {
-                        Some(rule) => (Kind::Unpacked(x, y), rule),
-                        None => return Err(format!("how {} adds such products is not known", arch.name)),
-                    }
-                }
+                None if ta.bits() == 8 && accumulator == Accumulator::F32 && k == 32 => match rule_of_halves(arch) {
+                    Some(rule) => (Kind::Unpacked(x, y), rule),
+                    None => return Err(format!("how {} adds such products is not known", arch.name)),
+                },
                 None => return Err(format!("how {} adds such products is not known", arch.name)),
             }
         }

@@ -8,10 +8,10 @@ use crate::emulate::op::{Body, Op, Signal};
 use crate::emulate::problem::Trouble;
 use crate::emulate::registers::{LANES, Lane};
 use crate::emulate::warp::Warp;
+use crate::fault::Action;
 use crate::memory::shadow::{self, Finding, Instruction};
 use crate::memory::{Element, LOCAL_WINDOW, Problem, ProblemKind, SHARED_WINDOW, Window};
 use crate::program::{Opcode, Operand, Order, ScalarType, Scope, Space, Symbol, Word};
-use crate::fault::Action;
 
 /// Who accesses memory, and how.
 #[derive(Clone, Copy, Debug)]
@@ -713,4 +713,3 @@ fn store_row(d: &mut Decoder<'_>, ty: ScalarType, row: i32, at: u32, value: &Ope
     }
     Ok(())
 }
-
