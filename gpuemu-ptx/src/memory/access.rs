@@ -186,6 +186,18 @@ pub(super) fn fits(view: View, addresses: &[u64; LANES], mask: u32, width: u64) 
     (outside | limit) >> 63 == 0 && low & (width - 1) == 0 || mask == 0
 }
 
+/// Whether all lanes that take part lie within `bytes` bytes from `base` on.
+#[inline(always)]
+pub(super) fn inside(base: u64, bytes: u64, addresses: &[u64; LANES], mask: u32, width: u64) -> bool {
+    let limit = bytes.wrapping_sub(width);
+    let mut outside = 0;
+    for (lane, &address) in addresses.iter().enumerate() {
+        let offset = address.wrapping_sub(base);
+        outside |= (offset | limit.wrapping_sub(offset)) & taking_part(mask, lane);
+    }
+    (outside | limit) >> 63 == 0
+}
+
 /// Loads `N` elements a lane. `false` where some lane does not fit, with nothing done.
 ///
 /// # Safety

@@ -172,8 +172,7 @@ impl Rule {
                         let low = |value: u64| value & 0xffff;
                         (*at.cast::<AtomicU16>())
                             .fetch_update(Relaxed, Relaxed, |old| {
-                                Some(self.apply(u16::from_le(old).into(), low(operand), low(second)) as u16)
-                                    .map(u16::to_le)
+                                Some((self.apply(u16::from_le(old).into(), low(operand), low(second)) as u16).to_le())
                             })
                             .map_or_else(|old| u16::from_le(old).into(), |old| u16::from_le(old).into())
                     }
@@ -181,14 +180,13 @@ impl Rule {
                         let low = |value: u64| value & 0xffff_ffff;
                         (*at.cast::<AtomicU32>())
                             .fetch_update(Relaxed, Relaxed, |old| {
-                                Some(self.apply(u32::from_le(old).into(), low(operand), low(second)) as u32)
-                                    .map(u32::to_le)
+                                Some((self.apply(u32::from_le(old).into(), low(operand), low(second)) as u32).to_le())
                             })
                             .map_or_else(|old| u32::from_le(old).into(), |old| u32::from_le(old).into())
                     }
                     _ => (*at.cast::<AtomicU64>())
                         .fetch_update(Relaxed, Relaxed, |old| {
-                            Some(self.apply(u64::from_le(old), operand, second)).map(u64::to_le)
+                            Some(self.apply(u64::from_le(old), operand, second).to_le())
                         })
                         .map_or_else(u64::from_le, u64::from_le),
                 }

@@ -3,6 +3,7 @@
 use super::LANES;
 use super::access::{self, Alone, Element, Problem, View};
 use super::backing::Backing;
+use super::shadow::bits::Bits;
 
 /// Local memory of the threads of a block, the same number of bytes for each. Addresses are those of the local space,
 /// from 0 for every thread; nothing is taken from the host until it is touched.
@@ -13,6 +14,8 @@ pub struct Local {
     /// From one thread's memory to the next one's.
     stride: u64,
     threads: u32,
+    /// While sanitizers are on: the bytes that something wrote.
+    written: Option<Bits>,
 }
 
 impl Local {
@@ -20,7 +23,38 @@ impl Local {
     pub fn new(bytes: u32, threads: u32) -> Option<Self> {
         let stride = u64::from(bytes).next_multiple_of(16);
         let threads = threads.next_multiple_of(LANES as u32);
-        Some(Self { backing: Backing::zeroed(stride * u64::from(threads))?, bytes: bytes.into(), stride, threads })
+        let backing = Backing::zeroed(stride * u64::from(threads))?;
+        Some(Self { backing, bytes: bytes.into(), stride, threads, written: None })
+    }
+
+    /// Remembers from now on which bytes threads write. `None` where the host has no room.
+    pub fn watch(&mut self) -> Option<()> {
+        self.written = Some(Bits::new(self.stride * u64::from(self.threads))?);
+        Some(())
+    }
+
+    fn thread(&self, warp: u32, lane: usize) -> u64 {
+        (u64::from(warp) * LANES as u64 + lane as u64) * self.stride
+    }
+
+    /// A frame begins, of all that lies from an address on, for lanes of a warp: nothing is written there.
+    pub fn enter(&mut self, warp: u32, mask: u32, from: u64) {
+        let bytes = self.bytes;
+        for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
+            let start = self.thread(warp, lane);
+            if let Some(written) = &mut self.written {
+                written.remove(start + from.min(bytes), bytes.saturating_sub(from));
+            }
+        }
+    }
+
+    /// The first lane about to load `width` bytes (32 at most) none of which its thread wrote, while it is watched.
+    pub fn unwritten(&self, warp: u32, addresses: &[u64; LANES], mask: u32, width: u32) -> Option<u8> {
+        let written = self.written.as_ref()?;
+        let fits = |address: u64| address.checked_add(width.into()).is_some_and(|end| end <= self.bytes);
+        let lanes = (0..LANES).filter(|lane| mask >> lane & 1 != 0 && fits(addresses[*lane]));
+        let mut unwritten = lanes.filter(|&lane| written.among(self.thread(warp, lane) + addresses[lane], width) == 0);
+        unwritten.next().map(|lane| lane as u8)
     }
 
     /// Bytes of one thread.
@@ -89,7 +123,13 @@ impl Local {
         let width = (size_of::<T>() * N) as u64;
         match self.places(warp, addresses, mask, width) {
             // SAFETY: the view is all of this memory, and `self` is borrowed alone.
-            Some(places) if unsafe { access::store::<T, N, Alone>(self.view(), &places, mask, values) } => Ok(()),
+            Some(places) if unsafe { access::store::<T, N, Alone>(self.view(), &places, mask, values) } => {
+                if let Some(written) = &self.written {
+                    let lanes = (0..LANES).filter(|lane| mask >> lane & 1 != 0);
+                    lanes.for_each(|lane| written.insert(places[lane], width));
+                }
+                Ok(())
+            }
             _ => Err(self.problem(addresses, mask, width)),
         }
     }

@@ -103,7 +103,7 @@ where
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
     #[test]
     fn accesses_agree_with_bytes(
         seeds in prop::array::uniform32((0_u8..3, -200_i16..700)),
@@ -243,6 +243,32 @@ fn memory_of_the_caller() {
     assert_eq!(lent[32..], [0; 8]);
 }
 
+/// Three rows of two elements, and two elements of nothing after each but the last.
+#[test]
+fn gaps_that_strides_leave() {
+    let mut global = Global::default();
+    let base = global.allocate(40, 256, "x").unwrap();
+    global.declare(base, Role::InOut, 4).unwrap();
+    for row in 0..2 {
+        global.exclude(base, row * 16 + 8, 8).unwrap();
+    }
+    let mut cache = Cache::default();
+    let values = [[1_u32; LANES]];
+    let table =
+        [(0, 4, true), (4, 4, true), (8, 4, false), (12, 4, false), (16, 4, true), (36, 4, true), (40, 4, false)];
+    for (offset, bytes, right) in table {
+        let outcome = global.store(&mut cache, &[base + offset; LANES], 0b10, &values);
+        let problem = Problem { lane: 1, kind: ProblemKind::Unmapped, address: base + offset, bytes };
+        assert_eq!(outcome, if right { Ok(()) } else { Err(problem) }, "{offset}");
+    }
+    let wide = global.load(&mut cache, &[base; LANES], 1, &mut [[0_u32; LANES]; 4]).unwrap_err();
+    assert_eq!((wide.kind, wide.bytes), (ProblemKind::Unmapped, 16));
+    let text = "8 bytes (2 elements) into x, in a gap between its elements, of 40 bytes (10 elements)";
+    assert_eq!(global.place(base + 8, 4).to_string(), text);
+    global.write(base, &[7; 40]).unwrap();
+    assert!(global.exclude(base, 36, 5).is_err());
+}
+
 #[test]
 fn generic_addresses() {
     let table = [
@@ -297,6 +323,21 @@ fn every_thread_has_its_own_local_memory() {
     assert_eq!(out[0], [0; LANES]);
     let problem = local.load(0, &[24; LANES], 0b100, &mut out).unwrap_err();
     assert_eq!(problem, Problem { lane: 2, kind: ProblemKind::Unmapped, address: 24, bytes: 8 });
+}
+
+#[test]
+fn local_memory_that_a_thread_did_not_write() {
+    let mut local = Local::new(24, 32).unwrap();
+    assert_eq!(local.unwritten(0, &[0; LANES], FULL, 4), None, "nobody watches");
+    local.watch().unwrap();
+    local.store(0, &[8; LANES], 0b101, &[[1_u32; LANES]]).unwrap();
+    let table =
+        [(8, 0b101, 4, None), (8, 0b111, 4, Some(1)), (8, 0b101, 8, None), (12, 0b101, 4, Some(0)), (24, 1, 4, None)];
+    for (address, mask, width, lane) in table {
+        assert_eq!(local.unwritten(0, &[address; LANES], mask, width), lane, "{address}, {mask:#b}, {width}");
+    }
+    local.enter(0, 0b100, 8);
+    assert_eq!(local.unwritten(0, &[8; LANES], 0b101, 4), Some(2));
 }
 
 #[test]

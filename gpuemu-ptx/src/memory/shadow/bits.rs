@@ -1,6 +1,6 @@
 //! One bit for every byte: whether something wrote it.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use crate::memory::backing::Backing;
 
@@ -37,6 +37,14 @@ impl Bits {
         unsafe { &*self.backing.start().as_ptr().add(index as usize).cast::<AtomicU8>() }
     }
 
+    /// 64 bytes' bits.
+    #[inline(always)]
+    fn word(&self, index: u64) -> &AtomicU64 {
+        assert!((index + 1) * 8 <= self.backing.bytes() as u64);
+        // SAFETY: within the backing, aligned, and accessed as atomics only.
+        unsafe { &*self.backing.start().as_ptr().cast::<AtomicU64>().add(index as usize) }
+    }
+
     /// Adds bytes.
     #[inline]
     pub fn insert(&self, from: u64, bytes: u64) {
@@ -49,6 +57,15 @@ impl Bits {
         }
         let end = (from + bytes).min(self.bytes);
         let mut at = from;
+        if (from | bytes).is_multiple_of(64) {
+            while at < end {
+                let word = self.word(at / 64);
+                if word.load(Relaxed) != u64::MAX {
+                    word.store(u64::MAX, Relaxed);
+                }
+                at += 64;
+            }
+        }
         while at < end {
             let index = at / 8;
             let upto = (index * 8 + 8).min(end);
@@ -59,6 +76,25 @@ impl Bits {
             } else if octet.load(Relaxed) & mask != mask {
                 octet.fetch_or(mask, Relaxed);
             }
+            at = upto;
+        }
+    }
+
+    /// Removes bytes.
+    pub fn remove(&mut self, from: u64, bytes: u64) {
+        let end = (from + bytes).min(self.bytes);
+        if *self.whole.get_mut() {
+            *self.whole.get_mut() = false;
+            for index in 0..self.bytes.div_ceil(8) {
+                self.octet(index).store(0xff, Relaxed);
+            }
+        }
+        let mut at = from;
+        while at < end {
+            let index = at / 8;
+            let upto = (index * 8 + 8).min(end);
+            let octet = self.octet(index);
+            octet.store(octet.load(Relaxed) & !bits_of(at % 8, upto - at), Relaxed);
             at = upto;
         }
     }
@@ -88,6 +124,14 @@ impl Bits {
         let end = (from + bytes).min(self.bytes);
         let mut at = from;
         let mut missing = 0;
+        if (from | bytes).is_multiple_of(64) {
+            let mut all = u64::MAX;
+            while at < end {
+                all &= self.word(at / 64).load(Relaxed);
+                at += 64;
+            }
+            return all == u64::MAX;
+        }
         while at < end {
             let index = at / 8;
             let upto = (index * 8 + 8).min(end);
@@ -166,6 +210,17 @@ mod tests {
                 assert_eq!(bits.among(from, 1) == 1, there, "{from} of {bytes}, {inserted:?}");
             }
         }
+    }
+
+    #[test]
+    fn removed_bytes_are_missing() {
+        let mut bits = Bits::new(20).unwrap();
+        bits.insert(0, 20);
+        bits.remove(3, 14);
+        assert_eq!(bits.missing(), [(3, 17)]);
+        bits.insert(4, 2);
+        bits.remove(5, 100);
+        assert_eq!(bits.missing(), [(3, 4), (5, 20)]);
     }
 
     #[test]

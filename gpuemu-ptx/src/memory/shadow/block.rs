@@ -17,8 +17,10 @@ use crate::memory::global::Global;
 
 /// Of a read, besides [`SEVERAL`]: the unordered readers are in several warps or blocks.
 const WARPS: u32 = 1 << 6;
-/// Properties of a stamp.
-const PROPERTIES: u32 = SEVERAL | WARPS;
+/// Of a read of global memory, besides [`WARPS`]: in several blocks. The stamp is that of the first.
+const BLOCKS: u32 = ASYNC;
+/// Properties of a read's stamp.
+const PROPERTIES: u32 = SEVERAL | WARPS | BLOCKS;
 
 /// What was found wrong with an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +65,7 @@ pub struct Seen {
     pub block: u32,
     /// The warp in its block.
     pub warp: u8,
-    /// The lane; `None` where it was one of several of which only this block, and perhaps not this warp, is known.
+    /// The lane; `None` where several threads read and it was not the one remembered, whose block and warp these are.
     pub lane: Option<u8>,
     /// The caller's number for the instruction.
     pub site: u32,
@@ -209,9 +211,13 @@ fn action_of(flags: u8) -> Action {
     }
 }
 
-#[inline]
-pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
-    (0..LANES).filter(move |lane| mask >> lane & 1 != 0)
+#[inline(always)]
+pub(super) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lane = mask.trailing_zeros();
+        mask &= mask.wrapping_sub(1);
+        (lane < 32).then_some(lane as usize)
+    })
 }
 
 impl<'g> Block<'g> {
@@ -298,25 +304,29 @@ impl<'g> Block<'g> {
         if strong {
             return true;
         }
-        let several_warps = stamp & WARPS != 0;
+        if !in_shared && stamp & BLOCKS != 0 {
+            // Readers in other blocks, of which no more is known.
+            return !self.acquired.is_empty();
+        }
         if u32::from(record.warp) != actor.warp {
             return self.clocks.sees(actor.warp, record.warp) >= record.clock;
         }
-        if several_warps {
-            return self.clocks.all_see(record.warp) >= record.clock;
+        if stamp & WARPS != 0 {
+            return self.clocks.met_since(actor.warp, record.clock);
         }
         let same = lane_of(stamp) == lane && stamp & SEVERAL == 0;
         same || self.clocks.lanes_ordered(actor.warp, lane, lane_of(stamp), record.clock)
     }
 
-    fn seen(&self, in_shared: bool, stamp: u32, actor: &Actor, lane: usize) -> Seen {
+    fn seen(&mut self, in_shared: bool, stamp: u32, actor: &Actor, lane: usize) -> Seen {
         let book = match in_shared {
             true => Book::Shared(&self.shared.records, self.shared.first),
             false => Book::Global(self.grid),
         };
         let record = book.get(stamp).unwrap_or_default();
-        let itself = record.block == actor.block && u32::from(record.warp) == actor.warp && lane_of(stamp) == lane;
-        let known = !(itself && stamp & PROPERTIES != 0);
+        // Where the one that is named is ordered, it is another of several readers.
+        let several = record.flags & WRITE == 0 && stamp & PROPERTIES != 0;
+        let known = !several || !self.ordered(in_shared, stamp & !PROPERTIES, actor, lane);
         Seen {
             block: record.block,
             warp: record.warp,
@@ -350,67 +360,77 @@ impl<'g> Block<'g> {
         }
         let conflict = if fine(self, write) { None } else { Some(write) };
         if read & !PROPERTIES != mine {
-            let read = if fine(self, read) {
-                mine
-            } else if self.same_warp(in_shared, read, actor) {
-                if read & PROPERTIES != 0 { read } else { mine | SEVERAL }
-            } else if read & WARPS != 0 {
-                read
-            } else {
-                mine | SEVERAL | WARPS
-            };
+            let read = if fine(self, read) { mine } else { self.readers(in_shared, read, mine, actor) };
             cell.store(u64::from(write) << 32 | u64::from(read), Relaxed);
         }
         conflict
     }
 
-    fn same_warp(&self, in_shared: bool, stamp: u32, actor: &Actor) -> bool {
+    /// The stamp of a read that nothing orders after another.
+    fn readers(&self, in_shared: bool, read: u32, mine: u32, actor: &Actor) -> u32 {
         let book = match in_shared {
             true => Book::Shared(&self.shared.records, self.shared.first),
             false => Book::Global(self.grid),
         };
-        book.get(stamp).is_some_and(|record| record.block == actor.block && u32::from(record.warp) == actor.warp)
+        let first = book.get(read).unwrap_or_default();
+        match (first.block == actor.block, u32::from(first.warp) == actor.warp) {
+            (false, _) => read | PROPERTIES,
+            (true, _) if !in_shared && read & BLOCKS != 0 => read,
+            (true, true) if read & PROPERTIES == 0 => mine | SEVERAL,
+            (true, false) if read & WARPS == 0 => mine | SEVERAL | WARPS,
+            (true, _) => read,
+        }
     }
 
-    /// All lanes at consecutive places, as loops without branches: where the last accesses are settled, or are each
-    /// lane's own or one other warp's. `false`, with nothing done, where it is not so easy.
-    #[inline(always)]
-    fn touch_run(&mut self, in_shared: bool, cells: &[AtomicU64], actor: &Actor, each: usize) -> bool {
+    /// Lanes at consecutive places, as loops without branches: where the last accesses are settled, or are each lane's own
+    /// or one other warp's. `cells` are those of the lanes up to the last in `mask`. `false`, with nothing done, where it
+    /// is not so easy.
+    #[inline]
+    fn touch_run(&mut self, in_shared: bool, cells: &[AtomicU64], actor: &Actor, mask: u32, each: usize) -> bool {
         let settled = if in_shared { self.shared.settled } else { 1 };
         let first = stamp(actor.record, 0);
         let write = actor.flags & WRITE != 0;
-        if actor.record == 0 || actor.flags & COPY != 0 {
+        if actor.flags & COPY != 0 {
             return false;
         }
-        let old = cells[0].load(Relaxed);
-        let (first_write, first_read) = ((old >> 32) as u32, old as u32);
-        let (mut writes_hard, mut reads_hard) = (false, false);
-        let (mut one_writer, mut one_reader) = (lane_of(first_write) == 0, lane_of(first_read) == 0);
-        let mut crowded = true;
-        for (lane, cells) in cells.chunks_exact(each).enumerate() {
-            let lane = lane as u32;
-            for cell in cells {
-                let old = cell.load(Relaxed);
-                let (last_write, last_read) = ((old >> 32) as u32, old as u32);
-                writes_hard |= last_write >= settled && last_write != first + lane;
-                reads_hard |= last_read >= settled && last_read != first + lane;
-                one_writer &= last_write == first_write.wrapping_add(lane);
-                one_reader &= last_read == first_read.wrapping_add(lane);
-                crowded &= last_read >= settled && last_read & WARPS != 0;
+        let part = |lane: usize| mask >> lane & 1 != 0;
+        let mut unsettled = false;
+        for cell in cells {
+            let old = cell.load(Relaxed);
+            unsettled |= (old >> 32) as u32 >= settled || old as u32 >= settled;
+        }
+        if unsettled && !self.one_instruction(in_shared, cells, actor, mask, each) {
+            let old = cells[0].load(Relaxed);
+            let (first_write, first_read) = ((old >> 32) as u32, old as u32);
+            let (mut writes_hard, mut reads_hard) = (false, false);
+            let (mut one_writer, mut one_reader) = (lane_of(first_write) == 0, lane_of(first_read) == 0);
+            // Readers that one more changes nothing about.
+            let enough = if in_shared { WARPS } else { BLOCKS };
+            let mut crowded = in_shared || self.acquired.is_empty();
+            for (lane, cells) in cells.chunks_exact(each).enumerate().filter(|&(lane, _)| part(lane)) {
+                let lane = lane as u32;
+                for cell in cells {
+                    let old = cell.load(Relaxed);
+                    let (last_write, last_read) = ((old >> 32) as u32, old as u32);
+                    writes_hard |= last_write >= settled && last_write != first + lane;
+                    reads_hard |= last_read >= settled && last_read != first + lane;
+                    one_writer &= last_write == first_write.wrapping_add(lane);
+                    one_reader &= last_read == first_read.wrapping_add(lane);
+                    crowded &= last_read >= settled && last_read & enough != 0;
+                }
+            }
+            if writes_hard && !(one_writer && self.ordered(in_shared, first_write, actor, 0)) {
+                return false;
+            }
+            if !write && crowded {
+                return true;
+            }
+            let one_reader = one_reader && first_read & PROPERTIES == 0;
+            if reads_hard && !(one_reader && self.ordered(in_shared, first_read, actor, 0)) {
+                return false;
             }
         }
-        if writes_hard && !(one_writer && self.ordered(in_shared, first_write, actor, 0)) {
-            return false;
-        }
-        if !write && crowded {
-            // That several warps read is noted already.
-            return true;
-        }
-        if reads_hard && !(one_reader && first_read & PROPERTIES == 0 && self.ordered(in_shared, first_read, actor, 0))
-        {
-            return false;
-        }
-        for (lane, cells) in cells.chunks_exact(each).enumerate() {
+        for (lane, cells) in cells.chunks_exact(each).enumerate().filter(|&(lane, _)| part(lane)) {
             let mine = u64::from(first + lane as u32);
             for cell in cells {
                 match write {
@@ -422,8 +442,54 @@ impl<'g> Block<'g> {
         true
     }
 
+    /// Whether one instruction of one warp, lane for lane, was the last to write, and one the last to read, both ordered
+    /// before now: memory that is updated in place, or tile by tile.
+    #[inline(always)]
+    fn one_instruction(&mut self, in_shared: bool, cells: &[AtomicU64], actor: &Actor, mask: u32, each: usize) -> bool {
+        let first = cells[0].load(Relaxed);
+        let (write, read) = ((first >> 32) as u32, first as u32);
+        if lane_of(write) != 0 || lane_of(read) != 0 || read & PROPERTIES != 0 {
+            return false;
+        }
+        let step = u64::from(write != 0) << 32 | u64::from(read != 0);
+        let (mut other, mut expected) = (0, first);
+        for (lane, cells) in cells.chunks_exact(each).enumerate() {
+            let part = u64::from(mask >> lane & 1).wrapping_neg();
+            for cell in cells {
+                other |= (cell.load(Relaxed) ^ expected) & part;
+            }
+            expected += step;
+        }
+        let mut fine = |stamp| stamp == 0 || self.ordered(in_shared, stamp, actor, 0);
+        other == 0 && fine(write) && fine(read)
+    }
+
+    /// The cells of one lane, where the last accesses are settled or its own. `false`, with nothing done, elsewhere.
+    #[inline(always)]
+    fn touch_own(&self, in_shared: bool, cells: &[AtomicU64], actor: &Actor, lane: usize) -> bool {
+        let settled = if in_shared { self.shared.settled } else { 1 };
+        let mine = stamp(actor.record, lane);
+        let mut easy = actor.flags & COPY == 0;
+        for cell in cells {
+            let old = cell.load(Relaxed);
+            let (write, read) = ((old >> 32) as u32, old as u32);
+            easy &= (write < settled || write == mine) && (read < settled || read == mine);
+        }
+        if easy {
+            for cell in cells {
+                let write = match actor.flags & WRITE != 0 {
+                    true => u64::from(mine) << 32,
+                    false => cell.load(Relaxed) & !0xffff_ffff | u64::from(mine),
+                };
+                cell.store(write, Relaxed);
+            }
+        }
+        easy
+    }
+
     /// Checks and records an access to one memory: `places` are offsets in it, and all lanes fit.
     #[inline]
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn access(
         &mut self,
         in_shared: bool,
@@ -432,22 +498,52 @@ impl<'g> Block<'g> {
         places: &[u64; LANES],
         mask: u32,
         width: u32,
-        mut same_value: impl FnMut(usize, u64, u64, Option<usize>) -> bool,
+        same_value: impl FnMut(usize, u64, u64, Option<usize>) -> bool,
     ) -> Option<Race> {
-        if mask == u32::MAX && access::consecutive(places, width.into()) && width.is_multiple_of(4) {
-            let run = cells.coarse(places[0], u64::from(width) * LANES as u64);
+        // The log is full: nothing can be remembered, and what is remembered is no longer what was last.
+        if actor.record == 0 || mask == 0 {
+            return None;
+        }
+        let words = width.is_multiple_of(4);
+        if words && access::consecutive(places, width.into()) {
+            let lanes = u64::from(LANES as u32 - mask.leading_zeros());
+            let run = cells.coarse(places[0], u64::from(width) * lanes);
             if let Some(run) = run
-                && self.touch_run(in_shared, run, actor, width as usize / 4)
+                && self.touch_run(in_shared, run, actor, mask, width as usize / 4)
             {
                 return None;
             }
         }
-        // The log is full: nothing can be remembered, and what is remembered is no longer what was last.
-        if actor.record == 0 {
-            return None;
+        let mut hard = mask;
+        if words {
+            for lane in lanes(mask) {
+                let own = cells.coarse(places[lane], width.into());
+                if own.is_some_and(|own| self.touch_own(in_shared, own, actor, lane)) {
+                    hard &= !(1 << lane);
+                }
+            }
         }
+        match hard {
+            0 => None,
+            hard => self.access_by_lane(in_shared, cells, actor, places, mask, hard, width, same_value),
+        }
+    }
+
+    #[inline(never)]
+    #[allow(clippy::too_many_arguments)]
+    fn access_by_lane(
+        &mut self,
+        in_shared: bool,
+        cells: &Cells,
+        actor: &Actor,
+        places: &[u64; LANES],
+        mask: u32,
+        hard: u32,
+        width: u32,
+        mut same_value: impl FnMut(usize, u64, u64, Option<usize>) -> bool,
+    ) -> Option<Race> {
         let mut found = None;
-        for lane in lanes(mask) {
+        for lane in lanes(hard) {
             cells.visit(places[lane], width.into(), |cell, first, bytes| {
                 let Some(stamp) = self.touch(in_shared, cell, actor, lane) else { return };
                 if found.is_some() {
@@ -459,8 +555,7 @@ impl<'g> Block<'g> {
                     // Two writes of one value, in one instruction or in two, leave that value.
                     let here = record_of(stamp) == actor.record;
                     let other = Some(lane_of(stamp)).filter(|&other| {
-                        here && other < lane
-                            && mask >> other & 1 != 0
+                        here && mask >> other & 1 != 0
                             && places[other] < first + bytes
                             && first < places[other] + u64::from(width)
                     });

@@ -80,8 +80,8 @@ impl Cells {
     /// The cells of a range within one page whose edges and page are coarse; `None` where finer ones are called for.
     #[inline(always)]
     pub fn coarse(&self, from: u64, bytes: u64) -> Option<&[AtomicU64]> {
-        let end = from + bytes;
-        if from % 4 != 0 || bytes % 4 != 0 || end > self.bytes {
+        let end = from.checked_add(bytes).filter(|&end| end <= self.bytes && end != 0)?;
+        if !(from | bytes).is_multiple_of(4) {
             return None;
         }
         for page in from / PAGE..=(end - 1) / PAGE {
@@ -116,7 +116,7 @@ impl Cells {
             }
             let grain = GRAINS[level];
             let Some(backing) = self.levels[level].get().and_then(Option::as_ref) else { return };
-            for index in at >> grain..(upto - 1 >> grain) + 1 {
+            for index in at >> grain..((upto - 1) >> grain) + 1 {
                 visit(Self::cell(backing, index), index << grain, 1 << grain);
             }
             at = upto;
@@ -133,7 +133,7 @@ impl Cells {
         }
         let (Some(coarse), Some(fine)) = (self.level(level), self.level(wanted)) else { return level };
         let (from, to) = (page * PAGE, ((page + 1) * PAGE).min(self.bytes));
-        for index in from >> GRAINS[wanted]..(to - 1 >> GRAINS[wanted]) + 1 {
+        for index in from >> GRAINS[wanted]..((to - 1) >> GRAINS[wanted]) + 1 {
             let old = Self::cell(coarse, index << GRAINS[wanted] >> GRAINS[level]).load(Relaxed);
             // Untouched cells stay untouched.
             if old != 0 {
@@ -176,6 +176,15 @@ mod tests {
         assert_eq!(visited(&cells, 4096, 8), [(4096, 4, 0), (4100, 4, 0)]);
         // Across the border of two pages.
         assert_eq!(visited(&cells, 4094, 4), [(4094, 1, 0), (4095, 1, 0), (4096, 2, 0)]);
+    }
+
+    #[test]
+    fn ranges_beyond_the_memory_have_no_cells() {
+        let cells = Cells::new(64).unwrap();
+        for (from, bytes) in [(60, 8), (64, 4), (4_u64.wrapping_neg(), 8), (0, 0), (2, 4), (0, 6)] {
+            assert!(cells.coarse(from, bytes).is_none(), "{from}, {bytes}");
+        }
+        assert_eq!(cells.coarse(0, 64).unwrap().len(), 16);
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub struct Clocks {
     fenced: [Vec<Cover>; 2],
     any_fence: bool,
     retired: u32,
+    /// Until when each warp's own past is ordered with some other warp's.
+    met: [u32; 32],
     objects: rustc_hash::FxHashMap<u64, Object>,
 }
 
@@ -61,6 +63,7 @@ impl Clocks {
             fenced: [Vec::new(), Vec::new()],
             any_fence: false,
             retired: 0,
+            met: [0; 32],
             objects: rustc_hash::FxHashMap::default(),
         };
         clocks.restart(warps);
@@ -75,6 +78,7 @@ impl Clocks {
         self.base = [0; ACTORS];
         self.full = [0; 32];
         self.retired = 0;
+        self.met = [0; 32];
         self.any_fence = false;
         for covers in std::iter::once(&mut self.known).chain(&mut self.fenced) {
             covers.clear();
@@ -116,10 +120,10 @@ impl Clocks {
         self.base[usize::from(other)].max(self.known[warp as usize][usize::from(other)])
     }
 
-    /// How far the whole block sees a warp.
+    /// Whether a warp has met others since it did something, so that what they did then may be ordered before now.
     #[inline(always)]
-    pub(super) fn all_see(&self, other: u8) -> u32 {
-        self.base[usize::from(other)]
+    pub(super) fn met_since(&self, warp: u32, clock: u32) -> bool {
+        self.met[warp as usize] >= clock
     }
 
     /// Whether what `other` did at `clock` is ordered before what `lane` of the same warp does now.
@@ -144,9 +148,7 @@ impl Clocks {
         let past: Cover = std::array::from_fn(|actor| if actor < 32 { self.past(actor) } else { 0 });
         let whole = (warps | self.retired) & self.all() == self.all();
         if whole {
-            for actor in 0..self.warps {
-                self.base[actor] = past[actor];
-            }
+            self.base[..self.warps].copy_from_slice(&past[..self.warps]);
             let copies = self.known.iter().map(|known| known[ACTORS - 1]).max().unwrap_or(0);
             self.base[ACTORS - 1] = self.base[ACTORS - 1].max(copies);
         } else {
@@ -160,6 +162,7 @@ impl Clocks {
         }
         for (warp, &past) in past.iter().enumerate().take(self.warps).filter(|&(warp, _)| warps >> warp & 1 != 0) {
             self.full[warp] = past;
+            self.met[warp] = past;
             self.advance(warp);
         }
         whole
@@ -221,6 +224,7 @@ impl Clocks {
 
     /// The warp sees what a cover covers.
     pub(super) fn acquire(&mut self, warp: u32, cover: &Cover) {
+        self.met[warp as usize] = self.own[warp as usize];
         join(&mut self.known[warp as usize], cover);
     }
 
@@ -247,6 +251,7 @@ impl Clocks {
     /// The warp sees the complete phases of an object.
     pub(super) fn wait(&mut self, warp: u32, object: u64) {
         if let Some(object) = self.objects.get(&object) {
+            self.met[warp as usize] = self.own[warp as usize];
             join(&mut self.known[warp as usize], &object.complete);
         }
     }

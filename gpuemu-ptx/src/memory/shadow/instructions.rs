@@ -121,8 +121,26 @@ impl<'g> Block<'g> {
     }
 
     /// A load from global memory is about to be done: `width` bytes a lane.
-    #[inline]
+    #[inline(always)]
     pub fn load(
+        &mut self,
+        cache: &mut Cache<'g>,
+        instruction: Instruction,
+        addresses: &[u64; LANES],
+        mask: u32,
+        width: u32,
+    ) -> Option<Finding> {
+        if let Some(region) = cache.region().filter(|region| region.is_settled())
+            && instruction.order == Order::Weak
+            && access::inside(region.base(), region.bytes(), addresses, mask, width.into())
+        {
+            return None;
+        }
+        self.load_watched(cache, instruction, addresses, mask, width)
+    }
+
+    #[inline(never)]
+    fn load_watched(
         &mut self,
         cache: &mut Cache<'g>,
         instruction: Instruction,
@@ -138,10 +156,11 @@ impl<'g> Block<'g> {
             let Some(cells) = region.cells() else { return unwritten };
             let actor = this.actor(instruction.warp, instruction.order, 0, instruction.site, false);
             let race = this.access(false, cells, &actor, places, mask, width, |_, _, _, _| false);
-            unwritten.or(race.map(|mut race| {
+            let race = race.map(|mut race| {
                 race.address += region.base();
                 Finding::Race(race)
-            }))
+            });
+            race.or(unwritten)
         });
         if let Some(scope) = instruction.order.scope()
             && self.grid.has_releases()
@@ -189,7 +208,7 @@ impl<'g> Block<'g> {
             });
             let kind = WRITE | ATOMIC;
             let wrong = this.write(region, instruction, kind, addresses, places, mask, width, |_, _, _, _| false);
-            unwritten.or(wrong)
+            wrong.or(unwritten)
         });
         if let Some(scope) = instruction.order.scope()
             && self.grid.has_releases()
@@ -251,7 +270,7 @@ impl<'g> Block<'g> {
                 self.clocks.wait(instruction.warp, SHARED_WINDOW + addresses[lane]);
             }
         }
-        unwritten.or(race)
+        race.or(unwritten)
     }
 
     /// A store to shared memory is about to be done; the values are those that [`Shared::store`] takes.
@@ -300,7 +319,7 @@ impl<'g> Block<'g> {
             }
         }
         self.release(instruction, addresses, mask, SHARED_WINDOW);
-        unwritten.or(race)
+        race.or(unwritten)
     }
 
     /// `cp.async` is about to write `width` bytes a lane to shared memory. The writes are nobody's until the warp waits
