@@ -222,7 +222,7 @@ fn main() -> ExitCode {
             }
             Err(error) => {
                 failed += 1;
-                println!("FAILED {:40} {}", compiled.kernel, error.lines().next().unwrap_or_default());
+                println!("FAILED {:40} {}", compiled.kernel, error.replace('\n', " / "));
             }
         }
     }

@@ -25,25 +25,19 @@ pub struct Code {
     pub routines: FxHashMap<FunctionId, u32>,
     /// Bytes of static shared memory.
     pub shared: u32,
-    /// Alignment of dynamic shared memory.
-    pub dynamic_align: u32,
     /// Whether a block's result may depend on when it runs beside others: atomics, volatile and ordered accesses.
     pub ordered: bool,
     /// Instructions that remember a region of memory.
     pub caches: usize,
     /// The operation that each of them is, or the first of its instruction.
     pub sites: Vec<u32>,
-    /// Whether it prints.
-    pub prints: bool,
-    /// Whether the host's wide functions were picked.
-    pub wide: bool,
+    /// For each of them the predicate of the lanes that want what it loads.
+    pub demands: Vec<i32>,
 }
 
 /// One function.
 #[derive(Clone, Debug)]
 pub struct Routine {
-    /// Its number in the program.
-    pub function: FunctionId,
     /// Its first instruction.
     pub start: u32,
     /// Rows of a frame.

@@ -54,9 +54,7 @@ impl Copies {
             lanes >> flight.lane & 1 != 0
                 && match pending {
                     None => true,
-                    Some(pending) => {
-                        flight.group != OPEN && flight.group + pending < committed[flight.lane as usize]
-                    }
+                    Some(pending) => flight.group != OPEN && flight.group + pending < committed[flight.lane as usize],
                 }
         };
         let landed = self.flights.iter().copied().filter(|flight| lands(flight)).collect();

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::code::{Code, NOWHERE, Origin, Routine};
+use super::demand::{self, Uses};
 use super::layout::Layout;
 use super::op::{self, Body, Op, Run, Signal};
 use super::ops;
@@ -28,8 +29,6 @@ pub struct Settings<'a> {
     pub arch: &'a Arch,
     /// Whether the host's wide functions are picked.
     pub wide: bool,
-    /// Whether accesses are watched.
-    pub checked: bool,
     /// Addresses of the variables of the module.
     pub addresses: &'a FxHashMap<VariableId, u64>,
 }
@@ -52,7 +51,9 @@ pub struct Decoder<'a> {
     pub calls: Vec<(u32, FunctionId)>,
     /// Operations that remember a region of memory.
     sites: Vec<u32>,
-    prints: bool,
+    /// For each of them the predicate of the lanes that want what it loads.
+    demands: Vec<i32>,
+    uses: Uses,
     /// Whether something was found that ties blocks together.
     pub ordered: bool,
     ops: Vec<Op>,
@@ -60,7 +61,6 @@ pub struct Decoder<'a> {
     constants: Constants,
     layout: Layout,
     shared: &'a FxHashMap<Place, u32>,
-    routines: FxHashMap<FunctionId, u32>,
     origin: Origin,
     guard: i32,
     first: u32,
@@ -117,7 +117,7 @@ impl Constants {
 /// Decodes an entry and all that it may call.
 pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> Result<Code, Error> {
     let reached = super::layout::reached(program, entry);
-    let (shared, static_bytes, dynamic_align) = super::layout::shared(program, &reached);
+    let (shared, static_bytes) = super::layout::shared(program, &reached);
     let routines = reached.iter().copied().zip(0..).collect::<FxHashMap<_, _>>();
     let mut functions = Vec::new();
     let mut decoder: Option<Decoder<'_>> = None;
@@ -125,7 +125,7 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
         let function = program.function(id);
         let layout = Layout::new(function);
         let mut next = match decoder.take() {
-            Some(decoder) => Decoder { function, layout, ..decoder },
+            Some(decoder) => Decoder { function, layout, uses: Uses::new(function), ..decoder },
             None => Decoder {
                 program,
                 function,
@@ -136,13 +136,13 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
                 calls: Vec::new(),
                 ordered: false,
                 sites: Vec::new(),
-                prints: false,
+                demands: Vec::new(),
+                uses: Uses::new(function),
                 ops: Vec::new(),
                 origins: Vec::new(),
                 constants: Constants::default(),
                 layout,
                 shared: &shared,
-                routines: routines.clone(),
                 origin: Origin { function: id, instruction: 0 },
                 guard: 0,
                 first: 0,
@@ -160,7 +160,7 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
         return Err(Error::NoEntry { name: String::new(), nearest: None, entries: 0 });
     };
     for (at, callee) in std::mem::take(&mut decoder.calls) {
-        decoder.ops[at as usize].d = routines[&callee] as i32;
+        decoder.ops[at as usize].d = routines.get(&callee).copied().unwrap_or(0) as i32;
     }
     decoder.constants.rows.reverse();
     Ok(Code {
@@ -171,12 +171,10 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
         functions,
         routines,
         shared: static_bytes,
-        dynamic_align,
         ordered: decoder.ordered,
         caches: decoder.sites.len().max(1),
         sites: decoder.sites,
-        prints: decoder.prints,
-        wide: settings.wide,
+        demands: decoder.demands,
     })
 }
 
@@ -212,7 +210,6 @@ impl<'a> Decoder<'a> {
             }
         }
         Ok(Routine {
-            function: id,
             start,
             rows: self.layout.rows + self.most.0,
             predicates: self.layout.predicates + self.most.1,
@@ -255,11 +252,6 @@ impl<'a> Decoder<'a> {
             Symbol::Local(id) => self.layout.variables[id.0 as usize].row,
             _ => None,
         }
-    }
-
-    /// The number of a routine in the code.
-    pub fn routine(&self, function: FunctionId) -> Option<u32> {
-        self.routines.get(&function).copied()
     }
 
     /// An operation that does `run`, with nothing else yet.
@@ -314,14 +306,23 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Says that the code prints: what blocks print comes in their order.
-    pub fn ordered_output(&mut self) {
-        self.prints = true;
+    /// A place for the region that a load accessed last; the load is watched where its value is wanted.
+    pub fn load_cache(&mut self) -> Decoded<i32> {
+        let registers = demand::registers(self.function, self.operand(0)?);
+        let demand = self.uses.demand(self.function, &registers, self.origin.instruction);
+        let cache = self.cache();
+        self.demands[cache as usize] = match demand {
+            Some(guard) if guard.negated => !self.slot(guard.register),
+            Some(guard) => self.slot(guard.register),
+            None => 0,
+        };
+        Ok(cache)
     }
 
     /// A place for the region that an instruction accessed last.
     pub fn cache(&mut self) -> i32 {
         self.sites.push(self.ops.len() as u32);
+        self.demands.push(0);
         self.sites.len() as i32 - 1
     }
 

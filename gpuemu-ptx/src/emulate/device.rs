@@ -10,8 +10,8 @@ use super::output::Printed;
 use super::report;
 use crate::arch::Arch;
 use crate::error::{Error, Result};
-use crate::fault::{CudaError, Fault, FaultKind};
-use crate::memory::{Global, Role, shadow};
+use crate::fault::{Accessed, Action, CudaError, Fault, FaultKind};
+use crate::memory::{Global, Place, Region, Role, shadow};
 use crate::program::{Function, Program};
 
 /// A device of one architecture, with its own memory.
@@ -131,13 +131,7 @@ impl Device {
     ///
     /// No entry of that name, or one that was not loaded. Whatever a driver would refuse, and whatever goes wrong while
     /// it runs, is a fault in the answer.
-    pub fn launch(
-        &mut self,
-        module: &Module,
-        entry: &str,
-        shape: Shape,
-        arguments: &[Argument],
-    ) -> Result<Launched> {
+    pub fn launch(&mut self, module: &Module, entry: &str, shape: Shape, arguments: &[Argument]) -> Result<Launched> {
         let id = module.program().entry(entry)?;
         let function = module.program().function(id);
         let Some(code) = module.code(id) else {
@@ -163,6 +157,11 @@ impl Device {
             // Functions may call each other again and again.
             _ => frames.saturating_add(STACK).min(self.arch.limits.local_bytes_per_thread),
         };
+        if local > self.arch.limits.local_bytes_per_thread {
+            let most = self.arch.limits.local_bytes_per_thread;
+            let reason = format!("{local} bytes of local memory for a thread: {} has at most {most}", self.arch.name);
+            return Ok(refused(CudaError::LaunchOutOfResources, reason));
+        }
         let launch = Launch {
             grid: shape.grid,
             block: shape.block,
@@ -187,6 +186,29 @@ impl Device {
         Ok(Launched { printed: report.printed, instructions: report.instructions, fault })
     }
 
+    /// A fault for every tensor declared as an output ([`Role::Output`]) of which some byte was not written since it was
+    /// made or last forgotten. Empty where initialisation is not watched.
+    pub fn unwritten(&self) -> Vec<Fault> {
+        let outputs = self.global.regions().into_iter().filter(|region| region.role() == Role::Output);
+        let fault = |region: &Region| {
+            let missing = region.written()?.missing();
+            let &(offset, end) = missing.first()?;
+            let bytes = end - offset;
+            let place = Place::Inside {
+                region: region.name().to_owned(),
+                offset,
+                bytes: region.bytes(),
+                element: region.element(),
+            };
+            let address = region.base() + offset;
+            let accessed = Accessed { action: Action::Write, bytes: bytes.min(u32::MAX.into()) as u32, address, place };
+            let total: u64 = missing.iter().map(|(from, to)| to - from).sum();
+            let detail = format!("{total} of {} bytes of `{}` were never written", region.bytes(), region.name());
+            Some(Fault { accessed: Some(accessed), ..Fault::new(FaultKind::OutputNotWritten, "") }.because(detail))
+        };
+        outputs.filter_map(fault).collect()
+    }
+
     /// Whether a driver would take the launch.
     fn check(&self, function: &Function, shape: Shape, fixed: u32) -> std::result::Result<(), (CudaError, String)> {
         let limits = &self.arch.limits;
@@ -205,7 +227,8 @@ impl Device {
         }
         let threads: u64 = shape.block.iter().map(|&extent| u64::from(extent)).product();
         if threads > u64::from(limits.threads_per_block) {
-            let reason = format!("a block of {threads} threads: {} has at most {}", self.arch.name, limits.threads_per_block);
+            let reason =
+                format!("a block of {threads} threads: {} has at most {}", self.arch.name, limits.threads_per_block);
             return Err((CudaError::InvalidValue, reason));
         }
         if let Some(required) = function.required_threads
@@ -236,7 +259,8 @@ impl Device {
             return Err((CudaError::InvalidValue, reason));
         }
         if function.parameter_bytes > limits.parameter_bytes {
-            let reason = format!("{} bytes of parameters: there may be {}", function.parameter_bytes, limits.parameter_bytes);
+            let reason =
+                format!("{} bytes of parameters: there may be {}", function.parameter_bytes, limits.parameter_bytes);
             return Err((CudaError::InvalidValue, reason));
         }
         Ok(())

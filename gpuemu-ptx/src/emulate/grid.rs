@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::block::{Block, BlockOutcome};
 use super::code::Code;
-use super::context::{Barrier, BARRIERS, BlockState, Context};
+use super::context::{BARRIERS, Barrier, BlockState, Context};
 use super::launch::Launch;
 use super::output::Printed;
 use super::problem::Trouble;
@@ -80,13 +80,7 @@ fn context<'a>(
 }
 
 /// Runs a launch on so many threads of the host at most.
-pub fn run(
-    code: &Code,
-    launch: &Launch,
-    global: &Global,
-    grid: Option<&shadow::Grid>,
-    threads: usize,
-) -> Report {
+pub fn run(code: &Code, launch: &Launch, global: &Global, grid: Option<&shadow::Grid>, threads: usize) -> Report {
     let heap = AtomicU64::new(0);
     let blocks = launch.blocks();
     let threads = if code.ordered { 1 } else { threads.clamp(1, blocks.clamp(1, 256) as usize) };
@@ -121,8 +115,7 @@ pub fn run(
     }
     printed.sort_by_key(|(block, _)| *block);
     let last = report.stopped.as_ref().map_or(u64::MAX, |stopped| stopped.number);
-    report.printed =
-        printed.into_iter().filter(|(block, _)| *block <= last).flat_map(|(_, printed)| printed).collect();
+    report.printed = printed.into_iter().filter(|(block, _)| *block <= last).flat_map(|(_, printed)| printed).collect();
     report
 }
 
@@ -183,13 +176,7 @@ fn stopped(block: &Block<'_>, context: &mut Context<'_>, warp: u32, place: u32) 
 }
 
 /// All blocks in order, each for a while: those that wait for others are taken up again.
-fn in_turn(
-    code: &Code,
-    launch: &Launch,
-    global: &Global,
-    grid: Option<&shadow::Grid>,
-    heap: &AtomicU64,
-) -> Found {
+fn in_turn(code: &Code, launch: &Launch, global: &Global, grid: Option<&shadow::Grid>, heap: &AtomicU64) -> Found {
     let mut found = Found::default();
     let mut context = context(code, launch, global, grid, heap);
     let (mut waiting, mut spare): (VecDeque<Block<'_>>, Vec<Block<'_>>) = (VecDeque::new(), Vec::new());

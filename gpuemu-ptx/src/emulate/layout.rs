@@ -218,14 +218,14 @@ fn addressed(program: &Program) -> Vec<FunctionId> {
     found
 }
 
-/// Offsets of the shared variables that these functions can name, the bytes of all, and the alignment of dynamic shared
-/// memory, which begins there.
-pub fn shared(program: &Program, functions: &[FunctionId]) -> (FxHashMap<Place, u32>, u32, u32) {
+/// Offsets of the shared variables that these functions can name, and the bytes of all. Dynamic shared memory begins
+/// there.
+pub fn shared(program: &Program, functions: &[FunctionId]) -> (FxHashMap<Place, u32>, u32) {
     let mut named: FxHashSet<VariableId> = FxHashSet::default();
     for id in functions {
         for operand in &program.function(*id).operands {
-            if let Operand::Symbol(Symbol::Variable(id), _)
-            | Operand::Address(Base::Symbol(Symbol::Variable(id)), _) = operand
+            if let Operand::Symbol(Symbol::Variable(id), _) | Operand::Address(Base::Symbol(Symbol::Variable(id)), _) =
+                operand
             {
                 named.insert(*id);
             }
@@ -261,5 +261,5 @@ pub fn shared(program: &Program, functions: &[FunctionId]) -> (FxHashMap<Place, 
         places.insert(place, start);
     }
     // Static memory ends where dynamic memory begins.
-    (places, start, align)
+    (places, start)
 }

@@ -8,6 +8,7 @@ mod code;
 mod context;
 mod copies;
 mod decode;
+mod demand;
 mod device;
 mod grid;
 mod launch;

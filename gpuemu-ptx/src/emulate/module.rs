@@ -39,7 +39,7 @@ impl Module {
             Some(name) => vec![program.entry(name)?],
             None => program.entries().map(|(id, _)| id).collect(),
         };
-        let settings = Settings { arch, wide: super::op::host_is_wide(), checked: false, addresses: &addresses };
+        let settings = Settings { arch, wide: super::op::host_is_wide(), addresses: &addresses };
         let mut codes = FxHashMap::default();
         for id in entries {
             codes.insert(id, decode::decode(&program, id, settings)?);
@@ -90,7 +90,9 @@ fn initialise(program: &Program, addresses: &FxHashMap<VariableId, u64>, global:
                     // Where a shared variable lies is known with its entry only.
                     Space::Shared => {
                         let name = &program.variable(id).name;
-                        return Err(Error::Memory(format!("the address of the shared variable `{name}` is no constant")));
+                        return Err(Error::Memory(format!(
+                            "the address of the shared variable `{name}` is no constant"
+                        )));
                     }
                     _ => (addresses.get(&id).copied().unwrap_or(0), 0),
                 },
@@ -108,9 +110,9 @@ fn initialise(program: &Program, addresses: &FxHashMap<VariableId, u64>, global:
             }
             bytes[start..start + width].copy_from_slice(&value.to_le_bytes()[..width]);
         }
-        if !bytes.is_empty() {
-            global.write(address, &bytes)?;
-        }
+        // What is not written in the module is zero.
+        global.fill(address, variable.size, &[0])?;
+        global.write(address, &bytes)?;
         if variable.space == Space::Constant {
             global.declare(address, Role::Constant, 0)?;
         }

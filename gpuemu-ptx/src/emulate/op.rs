@@ -31,8 +31,6 @@ pub enum Signal {
     Gather,
     /// The lanes wait at a barrier of the block: [`Warp::arrival`].
     Barrier,
-    /// The lanes ask to be run again later, at this instruction.
-    Again,
     /// Another may run first: the lanes go on with the next instruction later.
     Yield,
     /// Something is wrong: [`Context::problem`] says what.

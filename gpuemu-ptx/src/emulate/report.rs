@@ -2,8 +2,8 @@
 
 use super::code::Code;
 use super::grid::Stopped;
-use super::problem::Trouble;
 use super::launch::Launch;
+use super::problem::Trouble;
 use crate::fault::{Accessed, Action, Fault, FaultKind, Other, Site, Thread};
 use crate::memory::shadow::{Finding, Seen};
 use crate::memory::{Global, Place};

@@ -14,6 +14,9 @@ use super::registers::{FULL, Frame, LANES, Registers};
 /// Instructions that a fragment may run while others of its warp could.
 const PATIENCE: u64 = 1 << 14;
 
+/// Rows of registers that all open calls of a warp may have: 32 MiB.
+const MOST_ROWS: u32 = 1 << 18;
+
 /// No join.
 const NONE: u32 = u32::MAX;
 
@@ -274,7 +277,6 @@ impl Warp {
                                 return Err(Outcome::Fault);
                             }
                             if context.steps - begun > PATIENCE {
-                                since = place;
                                 fragment.place = target;
                                 self.give_way(fragment, active);
                                 return Ok(());
@@ -287,7 +289,8 @@ impl Warp {
                     context.steps += u64::from(place.wrapping_sub(since));
                     let rest = active & !mask;
                     // The part that stays closer to the beginning goes first: loops before what follows them.
-                    let parts = if target < place { [(target, mask), (place, rest)] } else { [(place, rest), (target, mask)] };
+                    let parts =
+                        if target < place { [(target, mask), (place, rest)] } else { [(place, rest), (target, mask)] };
                     self.part(fragment, active, &parts, op.e as u32);
                     return Ok(());
                 }
@@ -359,10 +362,6 @@ impl Warp {
                     }
                     return Ok(());
                 }
-                Signal::Again => {
-                    put_back!(place - 1, State::Ready);
-                    return Err(Outcome::Paused);
-                }
                 Signal::Yield => {
                     put_back!(place, State::Ready);
                     return Err(Outcome::Paused);
@@ -432,13 +431,16 @@ impl Warp {
         }
         if join.arrived == join.expected {
             self.spare.push(index);
-            self.fragments.insert(0, Fragment {
-                place: join.place,
-                lanes: join.expected,
-                join: join.parent,
-                frame: join.frame,
-                state: State::Ready,
-            });
+            self.fragments.insert(
+                0,
+                Fragment {
+                    place: join.place,
+                    lanes: join.expected,
+                    join: join.parent,
+                    frame: join.frame,
+                    state: State::Ready,
+                },
+            );
         }
     }
 
@@ -494,7 +496,9 @@ impl Warp {
                 join.arrived &= !lanes;
                 match join.call {
                     // The end of a call is reached by its lanes, or by none.
-                    Some((list, routine)) if join.arrived == join.expected => self.end_call(index, list, routine, context),
+                    Some((list, routine)) if join.arrived == join.expected => {
+                        self.end_call(index, list, routine, context)
+                    }
                     Some(_) => {}
                     None => self.settle(index),
                 }
@@ -561,9 +565,10 @@ impl Warp {
                 local: from.local + caller.local,
                 depth: from.depth + 1,
             };
-            if frame.depth > context.launch.depth || frame.local.saturating_add(callee.local) > context.launch.local {
-                context.trouble =
-                    Some(Trouble::StackOverflow { lane: lanes.trailing_zeros(), depth: frame.depth });
+            let bytes = frame.local.saturating_add(callee.local);
+            let rows = frame.row.saturating_add(callee.rows);
+            if frame.depth > context.launch.depth || bytes > context.launch.local || rows > MOST_ROWS {
+                context.trouble = Some(Trouble::StackOverflow { lane: lanes.trailing_zeros(), depth: frame.depth });
                 return false;
             }
             let join = self.new_join(Join {
@@ -629,13 +634,16 @@ impl Warp {
                 self.registers.write::<u32>(row + part, &values, join.expected);
             }
         }
-        self.fragments.insert(0, Fragment {
-            place: join.place,
-            lanes: join.expected,
-            join: join.parent,
-            frame: join.frame,
-            state: State::Ready,
-        });
+        self.fragments.insert(
+            0,
+            Fragment {
+                place: join.place,
+                lanes: join.expected,
+                join: join.parent,
+                frame: join.frame,
+                state: State::Ready,
+            },
+        );
     }
 
     /// Executes an instruction that needs several lanes, where all that can come are there.
@@ -731,11 +739,8 @@ impl Warp {
             let same = |fragment: &Fragment| assembling(fragment).is_some_and(|other| other.place == arrival.place);
             let lanes = self.fragments.iter().filter(|fragment| same(fragment)).fold(0, |all, one| all | one.lanes);
             if lanes != self.alive {
-                context.trouble = Some(Trouble::DivergentBarrier {
-                    lane: lanes.trailing_zeros(),
-                    present: lanes,
-                    alive: self.alive,
-                });
+                context.trouble =
+                    Some(Trouble::DivergentBarrier { lane: lanes.trailing_zeros(), present: lanes, alive: self.alive });
                 self.stopped = arrival.place;
                 return Some(Outcome::Fault);
             }

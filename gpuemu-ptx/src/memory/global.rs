@@ -259,6 +259,28 @@ impl Global {
         }
     }
 
+    /// `bytes` bytes from `from` on, counted from the start of the region at `base`, belong to no element of its tensor: the
+    /// gaps that strides leave. Kernels must not touch them; the host may. Accesses to such a region are slower.
+    ///
+    /// # Errors
+    ///
+    /// No region begins there, or the bytes are not all within it.
+    pub fn exclude(&mut self, base: u64, from: u64, bytes: u64) -> Result<()> {
+        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Ok(index) = table.regions.binary_search_by_key(&base, |region| region.base()) else {
+            return Err(Error::Memory(format!("no region begins at {base:#x}")));
+        };
+        let region = &mut table.regions[index];
+        if from.checked_add(bytes).is_none_or(|end| end > region.bytes()) {
+            return Err(Error::Memory(format!(
+                "{}: a gap of {bytes} bytes at {from} is not within its {} bytes",
+                region.name(),
+                region.bytes()
+            )));
+        }
+        region.exclude(from, bytes).ok_or_else(|| Error::Memory(format!("{}: out of memory", region.name())))
+    }
+
     /// Nobody has accessed anything: what came before a launch is ordered before it.
     pub(super) fn begin_launch(&mut self) {
         let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -347,6 +369,7 @@ impl Global {
 
     /// What is at an address of an access of so many bytes.
     pub fn place(&self, address: u64, bytes: u32) -> Place {
+        let access = bytes;
         let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
         let at = table.regions.partition_point(|region| region.base() <= address);
         let before = at.checked_sub(1).map(|index| &table.regions[index]);
@@ -355,6 +378,9 @@ impl Global {
             let (bytes, element) = (region.bytes(), region.element());
             return match region.is_released() {
                 true => Place::Freed { region: name, offset, bytes, element },
+                false if region.touches_gap(offset, u64::from(access).min(bytes - offset)) => {
+                    Place::Inside { region: format!("{name}, in a gap between its elements"), offset, bytes, element }
+                }
                 false => Place::Inside { region: name, offset, bytes, element },
             };
         }
@@ -396,7 +422,7 @@ impl Global {
             // SAFETY: as in `find`.
             found.map(|region| unsafe { &*region })
         });
-        let view = region.map(Region::readable);
+        let view = region.map(Region::all_readable);
         match view.filter(|view| (address - view.base).checked_add(bytes as u64).is_some_and(|end| end <= view.bytes)) {
             // SAFETY: the offset is within the region's host memory.
             Some(view) => Ok(unsafe { view.host.add((address - view.base) as usize) }),
@@ -495,7 +521,7 @@ impl Global {
         out: &mut [[T; LANES]; N],
     ) -> std::result::Result<(), Problem> {
         let width = (size_of::<T>() * N) as u64;
-        self.split(cache, addresses, mask, width, Region::readable, |view, lanes| {
+        self.split(cache, addresses, mask, width, Region::all_readable, |view, lanes| {
             // SAFETY: as in `load`.
             let done = unsafe { access::load::<T, N, Racing>(view, addresses, lanes, out) };
             debug_assert!(done, "lanes were checked");
@@ -535,7 +561,7 @@ impl Global {
         values: &[[T; LANES]; N],
     ) -> std::result::Result<(), Problem> {
         let width = (size_of::<T>() * N) as u64;
-        self.split(cache, addresses, mask, width, Region::writable, |view, lanes| {
+        self.split(cache, addresses, mask, width, Region::all_writable, |view, lanes| {
             // SAFETY: as in `store`.
             let done = unsafe { access::store::<T, N, Racing>(view, addresses, lanes, values) };
             debug_assert!(done, "lanes were checked");
@@ -559,7 +585,7 @@ impl Global {
         second: &[u64; LANES],
         old: &mut [u64; LANES],
     ) -> std::result::Result<(), Problem> {
-        self.split(cache, addresses, mask, rule.bytes().into(), Region::writable, |view, lanes| {
+        self.split(cache, addresses, mask, rule.bytes().into(), Region::all_writable, |view, lanes| {
             // SAFETY: the region's bytes are valid, and accessed by atomics only while kernels run; the lanes fit.
             unsafe { rule.run(view, addresses, lanes, operands, second, old) }
         })
@@ -580,7 +606,7 @@ impl Global {
         old: &mut [u128; LANES],
     ) -> std::result::Result<(), Problem> {
         let _alone = self.wide.lock().unwrap_or_else(PoisonError::into_inner);
-        self.split(cache, addresses, mask, 16, Region::writable, |view, lanes| {
+        self.split(cache, addresses, mask, 16, Region::all_writable, |view, lanes| {
             // SAFETY: as in `atomic`; the lock keeps other 128-bit atomics out.
             unsafe { atomic::run128(view, addresses, lanes, expected, new, old) }
         })
@@ -600,13 +626,14 @@ impl Global {
         if mask == 0 {
             return Ok(());
         }
-        if let Some(region) = cache.region.filter(|region| access::fits(view(region), addresses, mask, width)) {
+        let fits = |region: &Region| !region.has_gaps() && access::fits(view(region), addresses, mask, width);
+        if let Some(region) = cache.region.filter(|region| fits(region)) {
             run(view(region), mask);
             return Ok(());
         }
         if let Some(region) = self.find(addresses[mask.trailing_zeros() as usize]) {
             cache.region = Some(region);
-            if access::fits(view(region), addresses, mask, width) {
+            if fits(region) {
                 run(view(region), mask);
                 return Ok(());
             }
@@ -623,6 +650,11 @@ impl Global {
                     problem.kind = ProblemKind::ReadOnly;
                 }
                 return Err(problem);
+            }
+            let address = addresses[lane];
+            if region.is_some_and(|region| region.touches_gap(address - region.base(), width)) {
+                let kind = ProblemKind::Unmapped;
+                return Err(Problem { lane: lane as u8, kind, address, bytes: width as u32 });
             }
         }
         for lane in lanes() {

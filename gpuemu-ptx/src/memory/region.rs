@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use super::access::View;
 use super::backing::Backing;
@@ -34,10 +34,13 @@ pub struct Region {
     element: u32,
     role: Role,
     host: NonNull<u8>,
-    /// Bytes that can be read: the extent, or 0 once released.
+    released: AtomicBool,
+    /// Bytes that can be read without a further look: the extent, or 0 once released or where there are gaps.
     readable: AtomicU64,
-    /// Bytes that can be written: the extent, or 0 for constants and once released.
+    /// The same for writes: 0 for constants, too.
     writable: AtomicU64,
+    /// Bytes that belong to no element.
+    gaps: Option<Bits>,
     /// What it owns; nothing where the memory is the caller's.
     _backing: Option<Backing>,
     /// While sanitizers are on: the bytes that something wrote.
@@ -61,8 +64,10 @@ impl Region {
             element: 0,
             role: Role::Scratch,
             host,
+            released: AtomicBool::new(false),
             readable: AtomicU64::new(extent),
             writable: AtomicU64::new(extent),
+            gaps: None,
             _backing: backing,
             written: None,
             cells: OnceLock::new(),
@@ -72,12 +77,40 @@ impl Region {
     pub(super) fn declare(&mut self, role: Role, element: u32) {
         self.role = role;
         self.element = element;
-        let writable = if role == Role::Constant { 0 } else { *self.readable.get_mut() };
-        *self.writable.get_mut() = writable;
+        self.open();
+    }
+
+    /// What the fast roads may reach.
+    fn open(&mut self) {
+        let bytes = if *self.released.get_mut() || self.gaps.is_some() { 0 } else { self.extent };
+        *self.readable.get_mut() = bytes;
+        *self.writable.get_mut() = if self.role == Role::Constant { 0 } else { bytes };
+    }
+
+    /// Bytes that belong to no element, so that no access may touch them.
+    pub(super) fn exclude(&mut self, from: u64, bytes: u64) -> Option<()> {
+        let gaps = match &mut self.gaps {
+            Some(gaps) => gaps,
+            none => none.insert(Bits::new(self.extent)?),
+        };
+        gaps.insert(from, bytes);
+        self.open();
+        Some(())
+    }
+
+    /// Whether an access of so many bytes touches a gap.
+    pub(super) fn touches_gap(&self, offset: u64, bytes: u64) -> bool {
+        self.gaps.as_ref().is_some_and(|gaps| (offset..offset + bytes).any(|at| gaps.contains(at, 1)))
+    }
+
+    /// Whether it has gaps.
+    pub(super) fn has_gaps(&self) -> bool {
+        self.gaps.is_some()
     }
 
     /// The end of every access, without the end of the memory: other threads may be in the middle of one.
     pub(super) fn release(&self) {
+        self.released.store(true, Relaxed);
         self.readable.store(0, Relaxed);
         self.writable.store(0, Relaxed);
     }
@@ -109,7 +142,7 @@ impl Region {
 
     /// Whether a kernel freed it.
     pub fn is_released(&self) -> bool {
-        self.readable.load(Relaxed) < self.extent
+        self.released.load(Relaxed)
     }
 
     /// Whether an address lies in it, freed or not.
@@ -168,5 +201,18 @@ impl Region {
     #[inline(always)]
     pub(super) fn writable(&self) -> View {
         View { base: self.base, bytes: self.writable.load(Relaxed), host: self.host.as_ptr() }
+    }
+
+    /// All of it that can be read, gaps included.
+    pub(super) fn all_readable(&self) -> View {
+        View { bytes: if self.is_released() { 0 } else { self.extent }, ..self.readable() }
+    }
+
+    /// All of it that can be written, gaps included.
+    pub(super) fn all_writable(&self) -> View {
+        match self.role {
+            Role::Constant => self.writable(),
+            _ => self.all_readable(),
+        }
     }
 }

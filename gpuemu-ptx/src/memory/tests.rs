@@ -243,6 +243,32 @@ fn memory_of_the_caller() {
     assert_eq!(lent[32..], [0; 8]);
 }
 
+/// Three rows of two elements, and two elements of nothing after each but the last.
+#[test]
+fn gaps_that_strides_leave() {
+    let mut global = Global::default();
+    let base = global.allocate(40, 256, "x").unwrap();
+    global.declare(base, Role::InOut, 4).unwrap();
+    for row in 0..2 {
+        global.exclude(base, row * 16 + 8, 8).unwrap();
+    }
+    let mut cache = Cache::default();
+    let values = [[1_u32; LANES]];
+    let table =
+        [(0, 4, true), (4, 4, true), (8, 4, false), (12, 4, false), (16, 4, true), (36, 4, true), (40, 4, false)];
+    for (offset, bytes, right) in table {
+        let outcome = global.store(&mut cache, &[base + offset; LANES], 0b10, &values);
+        let problem = Problem { lane: 1, kind: ProblemKind::Unmapped, address: base + offset, bytes };
+        assert_eq!(outcome, if right { Ok(()) } else { Err(problem) }, "{offset}");
+    }
+    let wide = global.load(&mut cache, &[base; LANES], 1, &mut [[0_u32; LANES]; 4]).unwrap_err();
+    assert_eq!((wide.kind, wide.bytes), (ProblemKind::Unmapped, 16));
+    let text = "8 bytes (2 elements) into x, in a gap between its elements, of 40 bytes (10 elements)";
+    assert_eq!(global.place(base + 8, 4).to_string(), text);
+    global.write(base, &[7; 40]).unwrap();
+    assert!(global.exclude(base, 36, 5).is_err());
+}
+
 #[test]
 fn generic_addresses() {
     let table = [

@@ -38,7 +38,14 @@ impl Bench {
         bytes.chunks(T::BYTES).map(T::of).collect()
     }
 
-    pub fn launch(&mut self, entry: &str, grid: [u32; 3], block: [u32; 3], shared: u32, arguments: &[Argument]) -> Launched {
+    pub fn launch(
+        &mut self,
+        entry: &str,
+        grid: [u32; 3],
+        block: [u32; 3],
+        shared: u32,
+        arguments: &[Argument],
+    ) -> Launched {
         self.device.launch(&self.module, entry, Shape { grid, block, shared }, arguments).unwrap()
     }
 

@@ -29,13 +29,19 @@ fn every_fault_has_its_kind() {
         (".local .b32 l[4]; mov.u64 %d0, l; st.local.u32 [%d0+16], 1;", 32, FaultKind::OutOfBounds),
         ("trap;", 32, FaultKind::Trap),
         ("LOOP: bra.uni LOOP;", 32, FaultKind::Runaway),
-        ("setp.lt.u32 %p0, %lane, 16; @%p0 bra A; bra.uni B; A: bar.sync 0; bra.uni C; B: mov.u32 %r0, 1; C: bar.sync 1;", 32,
-         FaultKind::DivergentBarrier),
+        (
+            "setp.lt.u32 %p0, %lane, 16; @%p0 bra A; bra.uni B; A: bar.sync 0; bra.uni C; B: mov.u32 %r0, 1; C: bar.sync 1;",
+            32,
+            FaultKind::DivergentBarrier,
+        ),
         ("setp.lt.u32 %p0, %lane, 32; @%p0 bar.sync 1, 96;", 64, FaultKind::Deadlock),
         ("bar.sync 16;", 32, FaultKind::IllegalInstruction),
         ("mov.u32 %r1, 16; shfl.sync.idx.b32 %r0, %lane, 0, 31, 0xfffe;", 32, FaultKind::InactiveLane),
-        ("setp.lt.u32 %p0, %lane, 16; @!%p0 bra END; shfl.sync.idx.b32 %r0, %lane, 20, 31, 0xffff; END:", 32,
-         FaultKind::InactiveLane),
+        (
+            "setp.lt.u32 %p0, %lane, 16; @!%p0 bra END; shfl.sync.idx.b32 %r0, %lane, 20, 31, 0xffff; END:",
+            32,
+            FaultKind::InactiveLane,
+        ),
         ("setp.lt.u32 %p0, %lane, 16; @%p0 shfl.sync.idx.b32 %r0, %lane, 0, 31, -1;", 32, FaultKind::InactiveLane),
         ("targets: .branchtargets A, B; brx.idx %lane, targets; A: B:", 32, FaultKind::InvalidTarget),
     ];

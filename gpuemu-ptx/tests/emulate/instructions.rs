@@ -1,6 +1,7 @@
 //! Instructions in small kernels. The values beside them are worked out by hand from the PTX ISA.
 
 use crate::bench::{Bench, Integer, kernel};
+use gpuemu_ptx::emulate::{Options, Sanitizers};
 
 /// Runs 32 threads that each store one number of 32 bits; gives those of the first lanes.
 fn lanes(body: &str, count: usize) -> Vec<u32> {
@@ -102,12 +103,12 @@ fn memory_of_every_space() {
             &[0, 1, 2],
         ),
         (
-            ".shared .align 16 .b8 s[16]; mov.u32 %r1, s; st.shared.v2.u32 [s], {7, 8}; ld.shared.v2.u32 {%r2, %r3}, [%r1];
+            ".shared .align 16 .b8 s[16]; mov.u32 %r1, s; st.shared.v2.u32 [s], {7, 8}; bar.warp.sync -1; ld.shared.v2.u32 {%r2, %r3}, [%r1];
              mad.lo.u32 %r0, %r3, 10, %r2;",
             &[87],
         ),
-        (".shared .align 4 .b8 s[4]; st.shared.u8 [s], 200; ld.shared.s8 %r0, [s];", &[(-56i32) as u32]),
-        (".shared .align 4 .b8 s[4]; st.shared.u16 [s], 65535; ld.shared.s16 %d0, [s]; cvt.u32.u64 %r0, %d0;", &[u32::MAX]),
+        (".shared .align 4 .b8 s[4]; st.shared.u8 [s], 200; bar.warp.sync -1; ld.shared.s8 %r0, [s];", &[(-56i32) as u32]),
+        (".shared .align 4 .b8 s[4]; st.shared.u16 [s], 65535; bar.warp.sync -1; ld.shared.s16 %d0, [s]; cvt.u32.u64 %r0, %d0;", &[u32::MAX]),
         (
             ".shared .align 4 .b8 s[4]; st.shared.u32 [s], 5; bar.sync 0; atom.shared.add.u32 %r1, [s], 2; bar.sync 0;
              ld.shared.u32 %r0, [s];",
@@ -187,7 +188,9 @@ fn asynchronous_copies_land_when_they_are_waited_for() {
     cp.async.cg.shared.global [%r1], [%d0], 16; cp.async.commit_group;
     ld.shared.u32 %r3, [%r1]; cp.async.wait_group 0; ld.shared.u32 %r4, [%r1];
     mad.lo.u32 %r0, %r4, 1000, %r3; st.global.b32 [%out], %r0;";
-    let mut bench = Bench::new(&kernel(body));
+    // Reading too early is a fault that sanitizers would tell.
+    let options = Options { sanitizers: Sanitizers::NONE, ..Options::default() };
+    let mut bench = Bench::with("sm_80", &kernel(body), options);
     let values: Vec<u32> = (0..128).collect();
     let (input, out) = (bench.tensor("in", &values), bench.tensor("out", &[0u32; 32]));
     bench.run("k", [1, 1, 1], [32, 1, 1], 0, &[out.clone(), input]);

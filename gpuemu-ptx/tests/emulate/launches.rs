@@ -51,7 +51,7 @@ fn what_cannot_be_executed_is_refused_with_its_line() {
         let mut device = Device::new(Arch::named("sm_80").unwrap(), Options::default()).unwrap();
         let Err(error) = device.load(&kernel(body)) else { panic!("{body} was loaded") };
         let text = error.to_string();
-        assert!(text.contains("line 19") && text.contains(why), "{text}");
+        assert!(text.contains("line 18") && text.contains(why), "{text}");
     }
 }
 

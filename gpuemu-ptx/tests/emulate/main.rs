@@ -6,4 +6,6 @@ mod examples;
 mod faults;
 mod instructions;
 mod launches;
+mod mutants;
+mod sanitizers;
 mod warps;

@@ -9,8 +9,8 @@ use crate::emulate::op::{Body, Op, Signal};
 use crate::emulate::problem::Trouble;
 use crate::emulate::registers::{LANES, Lane};
 use crate::emulate::warp::Warp;
-use crate::memory::{Number, Rule, SHARED_WINDOW, Update, Window};
 use crate::fault::Action;
+use crate::memory::{Number, Rule, SHARED_WINDOW, Update, Window};
 use crate::program::{Opcode, Operand, Operation, Order, ScalarType, Space};
 
 /// `d = atomic [a + imm], b, c`: the list that `e` begins has the cache, the operation, the type and the space.
@@ -64,7 +64,7 @@ where
         };
         let refused = |space| move |problem| Trouble::Access { problem, space, write: true };
         let done = (|| {
-            let who = Access { warp: warp.index, cache, order };
+            let who = Access { warp: warp.index, cache, order, wanted: u32::MAX };
             let reads = update != Update::Exchange;
             if global != 0 {
                 let Some(rule) = Rule::new(update, number, false) else { return Ok(()) };
@@ -83,9 +83,7 @@ where
                 };
                 watch_shared(context, who, &inside, shared, rule.bytes(), reads)?;
                 let memory = &mut context.block.shared;
-                memory
-                    .atomic(&rule, &inside, shared, &operands, &second, &mut old)
-                    .map_err(refused(Space::Shared))?;
+                memory.atomic(&rule, &inside, shared, &operands, &second, &mut old).map_err(refused(Space::Shared))?;
             }
             if local != 0 {
                 return Err(super::memory::no_local(&addresses, local, 4, true));
@@ -111,7 +109,9 @@ impl Body for Atomic128 {
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let addresses = addresses(warp, op);
         let code = context.code;
-        let [cache, update, _, space, _, order] = code.lists[op.e as usize..op.e as usize + 6] else { return Signal::Fault };
+        let [cache, update, _, space, _, order] = code.lists[op.e as usize..op.e as usize + 6] else {
+            return Signal::Fault;
+        };
         let first = *warp.registers.stored::<u128>(op.b);
         let second = *warp.registers.stored::<u128>(op.c);
         let mut old = [0; LANES];
@@ -120,7 +120,7 @@ impl Body for Atomic128 {
             _ => (None, &first),
         };
         let shared = space == 1 || space == 2 && Window::split(&addresses, mask)[1] == mask;
-        let who = Access { warp: warp.index, cache, order };
+        let who = Access { warp: warp.index, cache, order, wanted: u32::MAX };
         let reads = expected.is_some();
         let done = match shared {
             true => {

@@ -176,7 +176,9 @@ fn packed(d: &mut Decoder<'_>, ty: ScalarType, targets: Targets) -> Decoded {
     match ty {
         ScalarType::F16x2 => {
             emit(d, (p, 0), ab, targets.with, imm, |k, a: u32, b: u32| compare_f16(k, a as u16, b as u16));
-            emit(d, (q, 0), ab, targets.with, imm, |k, a: u32, b: u32| compare_f16(k, (a >> 16) as u16, (b >> 16) as u16));
+            emit(d, (q, 0), ab, targets.with, imm, |k, a: u32, b: u32| {
+                compare_f16(k, (a >> 16) as u16, (b >> 16) as u16)
+            });
         }
         ScalarType::Bf16x2 => {
             emit(d, (p, 0), ab, targets.with, imm, |k, a: u32, b: u32| compare_bf16(k, a as u16, b as u16));

@@ -62,8 +62,7 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
         return refuse("scaled conversions are not executed yet");
     }
     let bit = |word, bit| if d.form.has(word) { bit } else { 0 };
-    let flags =
-        bit(Word::Ftz, FTZ) | bit(Word::Sat, SAT) | bit(Word::Relu, RELU) | bit(Word::Satfinite, SATFINITE);
+    let flags = bit(Word::Ftz, FTZ) | bit(Word::Sat, SAT) | bit(Word::Relu, RELU) | bit(Word::Satfinite, SATFINITE);
     let r = number(rounding(d)?);
     let k = r | flags;
     match (encoded(to, 8), encoded(from, 24)) {
@@ -94,7 +93,9 @@ fn integers(d: &mut Decoder<'_>, to: ScalarType, from: ScalarType, k: u64) -> De
     match (to.bits() == 64, from.bits() == 64) {
         (false, false) => d.unary(k, |k, a: u32| integer_result(k, u64::from(a))),
         (false, true) => d.unary(k, |k, a: u64| integer_result(k, a)),
-        (true, false) => d.unary(k, |k, a: u32| cv::int_to_int(u64::from(a), integer(k, 24), integer(k, 8), k & SAT != 0)),
+        (true, false) => {
+            d.unary(k, |k, a: u32| cv::int_to_int(u64::from(a), integer(k, 24), integer(k, 8), k & SAT != 0))
+        }
         (true, true) => d.unary(k, |k, a: u64| cv::int_to_int(a, integer(k, 24), integer(k, 8), k & SAT != 0)),
     }
 }

@@ -38,7 +38,7 @@ impl<const N: usize> Body for Asynchronous<N> {
         };
         let size_of = |lane: usize| if ignore >> lane & 1 != 0 { 0 } else { sizes[lane] as usize };
         let whole = (0..LANES).filter(|&lane| size_of(lane) == N).fold(0, |all, lane| all | 1 << lane) & mask;
-        let who = Access { warp: warp.index, cache, order: 0 };
+        let who = Access { warp: warp.index, cache, order: 0, wanted: u32::MAX };
         let mut data = [0u128; LANES];
         if whole != 0
             && let Err(trouble) = load::<N>(context, who, &from, whole, &mut data)
@@ -197,7 +197,9 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
     let (mut limited, mut c, mut ignored) = (0, 0, 0);
     if let Some(operand) = d.operands.get(3) {
         match operand {
-            Operand::Register(register) if d.function.register(*register).ty.bits() == 1 => ignored = d.truth(operand)?,
+            Operand::Register(register) if d.function.register(*register).ty.bits() == 1 => {
+                ignored = d.truth(operand)?
+            }
             Operand::Negated(_) => ignored = d.truth(operand)?,
             Operand::Register(register) if d.function.register(*register).ty.bits() == 64 => {}
             operand => {

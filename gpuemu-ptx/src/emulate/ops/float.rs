@@ -111,12 +111,10 @@ fn single(d: &mut Decoder<'_>) -> Decoded {
         (Opcode::Add, _) => d.binary(k, |k, a: u32, b: u32| out(k, fl::add32(into(k, a), into(k, b), numbered(k)))),
         (Opcode::Sub, _) => d.binary(k, |k, a: u32, b: u32| out(k, fl::sub32(into(k, a), into(k, b), numbered(k)))),
         (Opcode::Mul, _) => d.binary(k, |k, a: u32, b: u32| out(k, fl::mul32(into(k, a), into(k, b), numbered(k)))),
-        (Opcode::Fma | Opcode::Mad, _) => d.ternary(k, |k, a: u32, b: u32, c: u32| {
-            out(k, fl::fma32(into(k, a), into(k, b), into(k, c), numbered(k)))
-        }),
-        (Opcode::Div, _) if d.form.has(Word::Full) => {
-            d.binary(k, |k, a: u32, b: u32| sp::div_full(a, b, k & FTZ != 0))
+        (Opcode::Fma | Opcode::Mad, _) => {
+            d.ternary(k, |k, a: u32, b: u32, c: u32| out(k, fl::fma32(into(k, a), into(k, b), into(k, c), numbered(k))))
         }
+        (Opcode::Div, _) if d.form.has(Word::Full) => d.binary(k, |k, a: u32, b: u32| sp::div_full(a, b, k & FTZ != 0)),
         (Opcode::Div, _) if approximate => d.binary(k, |k, a: u32, b: u32| sp::div_approx(a, b, k & FTZ != 0)),
         (Opcode::Div, 0) => d.binary(0, |_, a: u32, b: u32| fl::div32(a, b, NEAREST)),
         (Opcode::Div, _) => d.binary(k, |k, a: u32, b: u32| out(k, fl::div32(into(k, a), into(k, b), numbered(k)))),
@@ -134,12 +132,12 @@ fn single(d: &mut Decoder<'_>) -> Decoded {
         (Opcode::Abs, _) => d.unary(k, |k, a: u32| into(k, fl::abs32(a))),
         (Opcode::Neg, _) => d.unary(k, |k, a: u32| into(k, fl::neg32(a))),
         (Opcode::Copysign, _) => d.binary(0, |_, a: u32, b: u32| fl::copysign32(a, b)),
-        (Opcode::Min, _) if d.has_operand(3) => d.ternary(k, |k, a: u32, b: u32, c: u32| {
-            into(k, fl::min3_32(into(k, a), into(k, b), into(k, c), mode(k)))
-        }),
-        (Opcode::Max, _) if d.has_operand(3) => d.ternary(k, |k, a: u32, b: u32, c: u32| {
-            into(k, fl::max3_32(into(k, a), into(k, b), into(k, c), mode(k)))
-        }),
+        (Opcode::Min, _) if d.has_operand(3) => {
+            d.ternary(k, |k, a: u32, b: u32, c: u32| into(k, fl::min3_32(into(k, a), into(k, b), into(k, c), mode(k))))
+        }
+        (Opcode::Max, _) if d.has_operand(3) => {
+            d.ternary(k, |k, a: u32, b: u32, c: u32| into(k, fl::max3_32(into(k, a), into(k, b), into(k, c), mode(k))))
+        }
         (Opcode::Min, 0) => d.binary(0, |_, a: u32, b: u32| fl::min32(a, b, Extremum::default())),
         (Opcode::Max, 0) => d.binary(0, |_, a: u32, b: u32| fl::max32(a, b, Extremum::default())),
         (Opcode::Min, _) => d.binary(k, |k, a: u32, b: u32| fl::min32(into(k, a), into(k, b), mode(k))),
@@ -164,9 +162,9 @@ fn mixed(d: &mut Decoder<'_>) -> Decoded {
     match d.opcode() {
         Opcode::Add => d.binary(k, |k, a: u16, b: u32| out(k, fl::add32(widen(k, a), b, numbered(k)))),
         Opcode::Sub => d.binary(k, |k, a: u16, b: u32| out(k, fl::sub32(widen(k, a), b, numbered(k)))),
-        Opcode::Fma => d.ternary(k, |k, a: u16, b: u16, c: u32| {
-            out(k, fl::fma32(widen(k, a), widen(k, b), c, numbered(k)))
-        }),
+        Opcode::Fma => {
+            d.ternary(k, |k, a: u16, b: u16, c: u32| out(k, fl::fma32(widen(k, a), widen(k, b), c, numbered(k))))
+        }
         _ => refuse("it has no such type"),
     }
 }
@@ -230,4 +228,3 @@ fn testp(d: &mut Decoder<'_>) -> Decoded {
     }
     Ok(())
 }
-

@@ -73,40 +73,31 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
         ($f16:expr, $bf16:expr) => {
             match ty {
                 ScalarType::F16 => d.ternary(k, |k, a: u16, b: u16, c: u16| $f16(k, a, b, c)),
-                ScalarType::F16x2 => d.ternary(k, |k, a: u32, b: u32, c: u32| {
-                    hf::halves3(a, b, c, |a, b, c| $f16(k, a, b, c))
-                }),
+                ScalarType::F16x2 => {
+                    d.ternary(k, |k, a: u32, b: u32, c: u32| hf::halves3(a, b, c, |a, b, c| $f16(k, a, b, c)))
+                }
                 ScalarType::Bf16 => d.ternary(k, |k, a: u16, b: u16, c: u16| $bf16(k, a, b, c)),
                 _ => d.ternary(k, |k, a: u32, b: u32, c: u32| hf::halves3(a, b, c, |a, b, c| $bf16(k, a, b, c))),
             }
         };
     }
     match d.opcode() {
-        Opcode::Add => two!(
-            |k, a, b| f16_out(k, hf::add_f16(f16(k, a), f16(k, b))),
-            |_: u64, a, b| hf::add_bf16(a, b)
-        ),
-        Opcode::Sub => two!(
-            |k, a, b| f16_out(k, hf::sub_f16(f16(k, a), f16(k, b))),
-            |_: u64, a, b| hf::sub_bf16(a, b)
-        ),
-        Opcode::Mul => two!(
-            |k, a, b| f16_out(k, hf::mul_f16(f16(k, a), f16(k, b))),
-            |_: u64, a, b| hf::mul_bf16(a, b)
-        ),
+        Opcode::Add => two!(|k, a, b| f16_out(k, hf::add_f16(f16(k, a), f16(k, b))), |_: u64, a, b| hf::add_bf16(a, b)),
+        Opcode::Sub => two!(|k, a, b| f16_out(k, hf::sub_f16(f16(k, a), f16(k, b))), |_: u64, a, b| hf::sub_bf16(a, b)),
+        Opcode::Mul => two!(|k, a, b| f16_out(k, hf::mul_f16(f16(k, a), f16(k, b))), |_: u64, a, b| hf::mul_bf16(a, b)),
         Opcode::Fma if d.form.has(Word::Oob) => refuse("`.oob` is not executed"),
-        Opcode::Fma => three!(
-            |k, a, b, c| f16_out(k, hf::fma_f16(f16(k, a), f16(k, b), f16(k, c))),
-            |k, a, b, c| bf16_out(k, hf::fma_bf16(a, b, c))
-        ),
-        Opcode::Min => two!(
-            |k, a, b| f16(k, fl::min_f16(f16(k, a), f16(k, b), mode(k))),
-            |k, a, b| fl::min_bf16(a, b, mode(k))
-        ),
-        Opcode::Max => two!(
-            |k, a, b| f16(k, fl::max_f16(f16(k, a), f16(k, b), mode(k))),
-            |k, a, b| fl::max_bf16(a, b, mode(k))
-        ),
+        Opcode::Fma => {
+            three!(|k, a, b, c| f16_out(k, hf::fma_f16(f16(k, a), f16(k, b), f16(k, c))), |k, a, b, c| bf16_out(
+                k,
+                hf::fma_bf16(a, b, c)
+            ))
+        }
+        Opcode::Min => {
+            two!(|k, a, b| f16(k, fl::min_f16(f16(k, a), f16(k, b), mode(k))), |k, a, b| fl::min_bf16(a, b, mode(k)))
+        }
+        Opcode::Max => {
+            two!(|k, a, b| f16(k, fl::max_f16(f16(k, a), f16(k, b), mode(k))), |k, a, b| fl::max_bf16(a, b, mode(k)))
+        }
         Opcode::Abs => one!(|k, a| f16(k, hf::abs_f16(a)), |_: u64, a| hf::abs_bf16(a)),
         Opcode::Neg => one!(|k, a| f16(k, hf::neg_f16(a)), |_: u64, a| hf::neg_bf16(a)),
         Opcode::Ex2 => one!(|_: u64, a| sp::ex2_f16(a), |_: u64, a| sp::ex2_bf16(a)),

@@ -200,9 +200,7 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
             let k = u64::from(signed) | u64::from(second) << 1 | u64::from(hi) << 2;
             match d.opcode() {
                 Opcode::Dp4a => d.ternary(k, |k, a: u32, b: u32, c: u32| int::dp4a(a, b, c, k & 1 != 0, k & 2 != 0)),
-                _ => d.ternary(k, |k, a: u32, b: u32, c: u32| {
-                    int::dp2a(a, b, c, k & 1 != 0, k & 2 != 0, k & 4 != 0)
-                }),
+                _ => d.ternary(k, |k, a: u32, b: u32, c: u32| int::dp2a(a, b, c, k & 1 != 0, k & 2 != 0, k & 4 != 0)),
             }
         }
         Opcode::Brev => match ty.bits() {

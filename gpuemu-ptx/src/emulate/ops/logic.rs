@@ -48,14 +48,8 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
             }
         }
         Opcode::Prmt => {
-            let mode = [
-                (Word::F4e, 1),
-                (Word::B4e, 2),
-                (Word::Rc8, 3),
-                (Word::Ecl, 4),
-                (Word::Ecr, 5),
-                (Word::Rc16, 6),
-            ];
+            let mode =
+                [(Word::F4e, 1), (Word::B4e, 2), (Word::Rc8, 3), (Word::Ecl, 4), (Word::Ecr, 5), (Word::Rc16, 6)];
             match mode.into_iter().find(|(word, _)| d.form.has(*word)) {
                 None => d.ternary(0, |_, a: u32, b: u32, c: u32| int::prmt(a, b, c, Permute::Generic)),
                 Some((_, mode)) => d.ternary(mode, |k, a: u32, b: u32, c: u32| {

@@ -37,7 +37,8 @@ impl<M: Memory, const COUNT: usize, const TRANSPOSED: bool> Body for LoadMatrix<
         let addresses = addresses(warp, op);
         let lanes = if COUNT == 4 { FULL } else { (1 << (8 * COUNT)) - 1 };
         let mut rows = [[0u128; LANES]];
-        if let Err(trouble) = M::load(context, access(warp, op), &addresses, lanes & mask, &mut rows) {
+        let who = access(warp, context, op);
+        if let Err(trouble) = M::load(context, who, &addresses, lanes & mask, &mut rows) {
             context.trouble = Some(trouble);
             return Signal::Fault;
         }
@@ -101,7 +102,8 @@ impl<M: Memory, const COUNT: usize, const TRANSPOSED: bool> Body for StoreMatrix
             }
         }
         let lanes = if COUNT == 4 { FULL } else { (1 << (8 * COUNT)) - 1 };
-        match M::store(context, access(warp, op), &addresses, lanes & mask, &rows) {
+        let who = access(warp, context, op);
+        match M::store(context, who, &addresses, lanes & mask, &rows) {
             Ok(()) => Signal::Next,
             Err(trouble) => {
                 context.trouble = Some(trouble);
@@ -125,7 +127,7 @@ impl Body for Transpose {
 
 /// What kinds of numbers are multiplied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub enum Kind {
     Float(Element, Element, Accumulator),
     /// fp8 where the tensor core has no such product.
     Unpacked(Element, Element),
@@ -138,7 +140,7 @@ enum Kind {
 
 /// A matrix product of fragments: its kind and rule, found by number in `imm`.
 #[derive(Clone, Copy, Debug)]
-struct Product {
+pub struct Product {
     kind: Kind,
     rule: SumRule,
     satfinite: bool,
@@ -150,7 +152,9 @@ impl Product {
     fn encoded(self) -> u64 {
         let at = |element| ELEMENTS.iter().position(|one| *one == element).unwrap_or(0) as u64;
         let kind = match self.kind {
-            Kind::Float(a, b, accumulator) => at(a) << 4 | at(b) << 8 | u64::from(accumulator == Accumulator::F16) << 12,
+            Kind::Float(a, b, accumulator) => {
+                at(a) << 4 | at(b) << 8 | u64::from(accumulator == Accumulator::F16) << 12
+            }
             Kind::Unpacked(a, b) => 1 | at(a) << 4 | at(b) << 8,
             Kind::Double => 2,
             Kind::Integer(bits, a, b) => 3 | u64::from(bits) << 4 | u64::from(a) << 8 | u64::from(b) << 9,
@@ -183,7 +187,75 @@ impl Product {
 
 /// `d = a * b + c`: the list that `e` begins has the registers of d, a, b and c, in this order, as many of each as the
 /// shape needs.
-pub struct Multiply<const M: usize, const K: usize, const BITS: usize>;
+pub struct Multiply<A, const M: usize, const K: usize, const BITS: usize>(PhantomData<A>);
+
+/// The arithmetic of a product of whole matrices: a type for each kind, so that each is a loop of its own.
+pub trait Arithmetic {
+    /// `a * b + c`.
+    fn multiply<const M: usize, const K: usize>(
+        product: &Product,
+        a: &[[u32; K]; M],
+        b: &[[u32; 8]; K],
+        c: &[[u32; 8]; M],
+    ) -> [[u32; 8]; M];
+}
+
+macro_rules! arithmetic {
+    ($($(#[$doc:meta])* $name:ident |$product:ident, $a:ident, $b:ident, $c:ident| $multiply:expr;)*) => {$(
+        $(#[$doc])*
+        pub struct $name;
+
+        impl Arithmetic for $name {
+            #[inline(always)]
+            fn multiply<const M: usize, const K: usize>(
+                $product: &Product,
+                $a: &[[u32; K]; M],
+                $b: &[[u32; 8]; K],
+                $c: &[[u32; 8]; M],
+            ) -> [[u32; 8]; M] {
+                $multiply
+            }
+        }
+    )*};
+}
+
+arithmetic! {
+    /// binary16, sums in binary32.
+    Half |p, a, b, c| multiply_add(p.rule, (Element::F16, Element::F16), Accumulator::F32, a, b, c);
+    /// binary16, sums in binary16.
+    HalfSums |p, a, b, c| multiply_add(p.rule, (Element::F16, Element::F16), Accumulator::F16, a, b, c);
+    /// bfloat16.
+    Brain |p, a, b, c| multiply_add(p.rule, (Element::Bf16, Element::Bf16), Accumulator::F32, a, b, c);
+    /// tf32.
+    Tensor |p, a, b, c| multiply_add(p.rule, (Element::Tf32, Element::Tf32), Accumulator::F32, a, b, c);
+    /// Floats of eight bits.
+    Small |p, a, b, c| match p.kind {
+        Kind::Float(x, y, accumulator) => multiply_add(p.rule, (x, y), accumulator, a, b, c),
+        _ => *c,
+    };
+    /// The same where the tensor core has binary16 only.
+    Unpacked |p, a, b, c| match p.kind {
+        Kind::Unpacked(x, y) => {
+            let a = a.map(|row| std::array::from_fn(|i| row[i % row.len()]));
+            let b = std::array::from_fn(|i| b[i % b.len()]);
+            multiply_add_fp8_as_f16(p.rule, (x, y), &a, &b, c)
+        }
+        _ => *c,
+    };
+    /// Integers.
+    Whole |p, a, b, c| match p.kind {
+        Kind::Integer(bits, x, y) => {
+            let up = 32 - bits;
+            let value = |code: u32, signed: bool| {
+                if signed { (code << up) as i32 >> up } else { (code << up >> up) as i32 }
+            };
+            let a = a.map(|row| row.map(|code| value(code, x)));
+            let b = b.map(|row| row.map(|code| value(code, y)));
+            multiply_add_int(p.satfinite, &a, &b, c)
+        }
+        _ => *c,
+    };
+}
 
 /// One of the elements in a register of a fragment.
 #[inline(always)]
@@ -194,7 +266,7 @@ fn cut(word: u32, place: usize, bits: usize) -> u32 {
     }
 }
 
-impl<const M: usize, const K: usize, const BITS: usize> Body for Multiply<M, K, BITS> {
+impl<A: Arithmetic, const M: usize, const K: usize, const BITS: usize> Body for Multiply<A, M, K, BITS> {
     #[inline(always)]
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         whole!(warp, context, mask);
@@ -243,7 +315,7 @@ impl<const M: usize, const K: usize, const BITS: usize> Body for Multiply<M, K, 
                 }
             }
         }
-        let d = multiplied::<M, K, BITS>(&product, &a, &b, &c);
+        let d = A::multiply::<M, K>(&product, &a, &b, &c);
         for (register, &row) in to.iter().enumerate() {
             let mut out = [0; LANES];
             for (lane, word) in out.iter_mut().enumerate() {
@@ -261,47 +333,6 @@ impl<const M: usize, const K: usize, const BITS: usize> Body for Multiply<M, K, 
             warp.registers.write::<u32>(row, &out, mask);
         }
         Signal::Next
-    }
-}
-
-/// The product of whole matrices.
-#[inline(always)]
-fn multiplied<const M: usize, const K: usize, const BITS: usize>(
-    product: &Product,
-    a: &[[u32; K]; M],
-    b: &[[u32; 8]; K],
-    c: &[[u32; 8]; M],
-) -> [[u32; 8]; M] {
-    use Accumulator as Acc;
-    let rule = product.rule;
-    // Each width has kinds of its own; the formats that are common get loops of their own.
-    match product.kind {
-        Kind::Float(x, _, accumulator) if const { BITS == 16 } => match (x, accumulator) {
-            (Element::F16, Acc::F32) => multiply_add(rule, (Element::F16, Element::F16), Acc::F32, a, b, c),
-            (Element::F16, Acc::F16) => multiply_add(rule, (Element::F16, Element::F16), Acc::F16, a, b, c),
-            _ => multiply_add(rule, (Element::Bf16, Element::Bf16), Acc::F32, a, b, c),
-        },
-        Kind::Float(..) if const { BITS == 32 } => {
-            multiply_add(rule, (Element::Tf32, Element::Tf32), Acc::F32, a, b, c)
-        }
-        Kind::Float(x, y, accumulator) if const { BITS == 8 && K == 32 || BITS == 8 && K == 16 && M == 16 } => {
-            multiply_add(rule, (x, y), accumulator, a, b, c)
-        }
-        Kind::Unpacked(x, y) if const { BITS == 8 && K == 32 } => {
-            let a = a.map(|row| std::array::from_fn(|k| row[k % K]));
-            let b = std::array::from_fn(|k| b[k % K]);
-            multiply_add_fp8_as_f16(rule, (x, y), &a, &b, c)
-        }
-        Kind::Integer(bits, x, y) if const { BITS < 16 } => {
-            let value = |code: u32, signed: bool| {
-                let up = 32 - bits;
-                if signed { (code << up) as i32 >> up } else { (code << up >> up) as i32 }
-            };
-            let a = a.map(|row| row.map(|code| value(code, x)));
-            let b = b.map(|row| row.map(|code| value(code, y)));
-            multiply_add_int(product.satfinite, &a, &b, c)
-        }
-        _ => *c,
     }
 }
 
@@ -514,12 +545,10 @@ fn mma(d: &mut Decoder<'_>) -> Decoded {
             let arch = d.settings.arch;
             match rule(arch, MatrixInstruction::Mma, format) {
                 Some(rule) => (Kind::Float(x, y, accumulator), rule),
-                None if ta.bits() == 8 && accumulator == Accumulator::F32 && k == 32 => {
-                    match rule_of_halves(arch) {
-                        Some(rule) => (Kind::Unpacked(x, y), rule),
-                        None => return Err(format!("how {} adds such products is not known", arch.name)),
-                    }
-                }
+                None if ta.bits() == 8 && accumulator == Accumulator::F32 && k == 32 => match rule_of_halves(arch) {
+                    Some(rule) => (Kind::Unpacked(x, y), rule),
+                    None => return Err(format!("how {} adds such products is not known", arch.name)),
+                },
                 None => return Err(format!("how {} adds such products is not known", arch.name)),
             }
         }
@@ -545,24 +574,32 @@ fn mma(d: &mut Decoder<'_>) -> Decoded {
         return Err(format!("its fragments have {counts:?} registers instead of {expected:?}"));
     }
     let e = d.list(list);
-    let op = match (m, k, ta.bits()) {
-        (16, 8, 16) => d.op_of::<Multiply<16, 8, 16>>(),
-        (16, 16, 16) => d.op_of::<Multiply<16, 16, 16>>(),
-        (16, 4, 32) => d.op_of::<Multiply<16, 4, 32>>(),
-        (16, 8, 32) => d.op_of::<Multiply<16, 8, 32>>(),
-        (16, 16, 8) => d.op_of::<Multiply<16, 16, 8>>(),
-        (16, 32, 8) => d.op_of::<Multiply<16, 32, 8>>(),
-        (8, 16, 8) => d.op_of::<Multiply<8, 16, 8>>(),
-        (8, 32, 4) => d.op_of::<Multiply<8, 32, 4>>(),
-        (16, 32, 4) => d.op_of::<Multiply<16, 32, 4>>(),
-        (16, 64, 4) => d.op_of::<Multiply<16, 64, 4>>(),
-        (8, 128, 1) => d.op_of::<MultiplyBits<8, 4>>(),
-        (16, 128, 1) => d.op_of::<MultiplyBits<16, 4>>(),
-        (16, 256, 1) => d.op_of::<MultiplyBits<16, 8>>(),
-        (8, 4, 64) => d.op_of::<MultiplyDouble<8, 4>>(),
-        (16, 4, 64) => d.op_of::<MultiplyDouble<16, 4>>(),
-        (16, 8, 64) => d.op_of::<MultiplyDouble<16, 8>>(),
-        (16, 16, 64) => d.op_of::<MultiplyDouble<16, 16>>(),
+    use Accumulator as Acc;
+    let op = match (m, k, ta.bits(), kind) {
+        (16, 8, 16, Kind::Float(Element::F16, _, Acc::F32)) => d.op_of::<Multiply<Half, 16, 8, 16>>(),
+        (16, 16, 16, Kind::Float(Element::F16, _, Acc::F32)) => d.op_of::<Multiply<Half, 16, 16, 16>>(),
+        (16, 8, 16, Kind::Float(Element::F16, _, Acc::F16)) => d.op_of::<Multiply<HalfSums, 16, 8, 16>>(),
+        (16, 16, 16, Kind::Float(Element::F16, _, Acc::F16)) => d.op_of::<Multiply<HalfSums, 16, 16, 16>>(),
+        (16, 8, 16, Kind::Float(Element::Bf16, _, Acc::F32)) => d.op_of::<Multiply<Brain, 16, 8, 16>>(),
+        (16, 16, 16, Kind::Float(Element::Bf16, _, Acc::F32)) => d.op_of::<Multiply<Brain, 16, 16, 16>>(),
+        (16, 4, 32, Kind::Float(Element::Tf32, _, Acc::F32)) => d.op_of::<Multiply<Tensor, 16, 4, 32>>(),
+        (16, 8, 32, Kind::Float(Element::Tf32, _, Acc::F32)) => d.op_of::<Multiply<Tensor, 16, 8, 32>>(),
+        (16, 16, 8, Kind::Float(..)) => d.op_of::<Multiply<Small, 16, 16, 8>>(),
+        (16, 32, 8, Kind::Float(..)) => d.op_of::<Multiply<Small, 16, 32, 8>>(),
+        (16, 32, 8, Kind::Unpacked(..)) => d.op_of::<Multiply<Unpacked, 16, 32, 8>>(),
+        (8, 16, 8, Kind::Integer(..)) => d.op_of::<Multiply<Whole, 8, 16, 8>>(),
+        (16, 16, 8, Kind::Integer(..)) => d.op_of::<Multiply<Whole, 16, 16, 8>>(),
+        (16, 32, 8, Kind::Integer(..)) => d.op_of::<Multiply<Whole, 16, 32, 8>>(),
+        (8, 32, 4, Kind::Integer(..)) => d.op_of::<Multiply<Whole, 8, 32, 4>>(),
+        (16, 32, 4, Kind::Integer(..)) => d.op_of::<Multiply<Whole, 16, 32, 4>>(),
+        (16, 64, 4, Kind::Integer(..)) => d.op_of::<Multiply<Whole, 16, 64, 4>>(),
+        (8, 128, 1, Kind::Bits(_)) => d.op_of::<MultiplyBits<8, 4>>(),
+        (16, 128, 1, Kind::Bits(_)) => d.op_of::<MultiplyBits<16, 4>>(),
+        (16, 256, 1, Kind::Bits(_)) => d.op_of::<MultiplyBits<16, 8>>(),
+        (8, 4, 64, Kind::Double) => d.op_of::<MultiplyDouble<8, 4>>(),
+        (16, 4, 64, Kind::Double) => d.op_of::<MultiplyDouble<16, 4>>(),
+        (16, 8, 64, Kind::Double) => d.op_of::<MultiplyDouble<16, 8>>(),
+        (16, 16, 64, Kind::Double) => d.op_of::<MultiplyDouble<16, 16>>(),
         _ => return refuse("products of this shape are not executed"),
     };
     d.emit(Op { e, imm, ..op });

@@ -8,10 +8,10 @@ use crate::emulate::op::{Body, Op, Signal};
 use crate::emulate::problem::Trouble;
 use crate::emulate::registers::{LANES, Lane};
 use crate::emulate::warp::Warp;
+use crate::fault::Action;
 use crate::memory::shadow::{self, Finding, Instruction};
 use crate::memory::{Element, LOCAL_WINDOW, Problem, ProblemKind, SHARED_WINDOW, Window};
 use crate::program::{Opcode, Operand, Order, ScalarType, Scope, Space, Symbol, Word};
-use crate::fault::Action;
 
 /// Who accesses memory, and how.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,8 @@ pub struct Access {
     pub cache: i32,
     /// Its memory order, by number.
     pub order: i32,
+    /// The lanes that want what is loaded.
+    pub wanted: u32,
 }
 
 impl Access {
@@ -128,7 +130,7 @@ impl Memory for InGlobal {
         if let Some(shadow) = &mut context.shadow {
             let cache = &mut context.caches[access.cache as usize];
             let bytes = (size_of::<T>() * N) as u32;
-            let finding = shadow.load(cache, access.instruction(), addresses, mask, bytes);
+            let finding = shadow.load(cache, access.instruction(), addresses, mask & access.wanted, bytes);
             found(finding, Space::Global, Action::Read, context)?;
         }
         let cache = &mut context.caches[access.cache as usize];
@@ -164,7 +166,7 @@ impl Memory for InShared {
     ) -> Result<(), Trouble> {
         if let Some(shadow) = &mut context.shadow {
             let bytes = (size_of::<T>() * N) as u32;
-            let finding = shadow.load_shared(access.instruction(), addresses, mask, bytes);
+            let finding = shadow.load_shared(access.instruction(), addresses, mask & access.wanted, bytes);
             found(finding, Space::Shared, Action::Read, context)?;
         }
         context.block.shared.load(addresses, mask, out).map_err(refused(Space::Shared, false))
@@ -319,8 +321,12 @@ pub fn addresses(warp: &Warp, op: &Op) -> [u64; LANES] {
 
 /// The access of an instruction: `e` is its cache, `b` its order.
 #[inline(always)]
-pub fn access(warp: &Warp, op: &Op) -> Access {
-    Access { warp: warp.index, cache: op.e, order: op.b }
+pub fn access(warp: &Warp, context: &Context<'_>, op: &Op) -> Access {
+    let wanted = match context.shadow {
+        Some(_) => warp.registers.truth(context.code.demands[op.e as usize]),
+        None => u32::MAX,
+    };
+    Access { warp: warp.index, cache: op.e, order: op.b, wanted }
 }
 
 /// How a register keeps an element that was loaded.
@@ -380,7 +386,8 @@ impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Load<M, T, L, 
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let addresses = addresses(warp, op);
         let mut out = [[T::default(); LANES]; N];
-        if let Err(trouble) = M::load(context, access(warp, op), &addresses, mask, &mut out) {
+        let who = access(warp, context, op);
+        if let Err(trouble) = M::load(context, who, &addresses, mask, &mut out) {
             context.trouble = Some(trouble);
             return Signal::Fault;
         }
@@ -411,7 +418,8 @@ impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Store<M, T, L,
                 row[lane] = L::narrow(stored[lane]);
             }
         }
-        match M::store(context, access(warp, op), &addresses, mask, &values) {
+        let who = access(warp, context, op);
+        match M::store(context, who, &addresses, mask, &values) {
             Ok(()) => Signal::Next,
             Err(trouble) => {
                 context.trouble = Some(trouble);
@@ -491,7 +499,7 @@ fn load_or_store(d: &mut Decoder<'_>) -> Decoded {
         return parameters(d, ty, load, address, &values);
     }
     let (a, imm) = d.wide_address(address);
-    let e = d.cache();
+    let e = if load { d.load_cache()? } else { d.cache() };
     // `ld.volatile` and its like are relaxed at least.
     let b = order_number(d.form.order, d.form.scope);
     let base = Op { a, b, imm, e, ..d.op_of::<crate::emulate::ops::control::Branch>() };
@@ -505,18 +513,30 @@ fn load_or_store(d: &mut Decoder<'_>) -> Decoded {
 }
 
 fn sized<M: Memory>(d: &mut Decoder<'_>, ty: ScalarType, load: bool, op: Op, values: &[Operand]) -> Decoded {
-    match (ty.bits(), ty.is_signed()) {
-        (8, true) => counted::<M, u8, SignedByte>(d, ty, load, op, values),
-        (8, false) => counted::<M, u8, u8>(d, ty, load, op, values),
-        (16, _) => counted::<M, u16, u16>(d, ty, load, op, values),
-        (32, _) => counted::<M, u32, u32>(d, ty, load, op, values),
-        (64, _) => counted::<M, u64, u64>(d, ty, load, op, values),
-        (128, _) => counted::<M, u128, u128>(d, ty, load, op, values),
+    // No access is wider than 32 bytes a lane.
+    match (ty.bits(), ty.is_signed(), values.len()) {
+        (8, true, 1) => counted::<M, u8, SignedByte, 1>(d, ty, load, op, values),
+        (8, true, 2) => counted::<M, u8, SignedByte, 2>(d, ty, load, op, values),
+        (8, true, 4) => counted::<M, u8, SignedByte, 4>(d, ty, load, op, values),
+        (8, false, 1) => counted::<M, u8, u8, 1>(d, ty, load, op, values),
+        (8, false, 2) => counted::<M, u8, u8, 2>(d, ty, load, op, values),
+        (8, false, 4) => counted::<M, u8, u8, 4>(d, ty, load, op, values),
+        (16, _, 1) => counted::<M, u16, u16, 1>(d, ty, load, op, values),
+        (16, _, 2) => counted::<M, u16, u16, 2>(d, ty, load, op, values),
+        (16, _, 4) => counted::<M, u16, u16, 4>(d, ty, load, op, values),
+        (32, _, 1) => counted::<M, u32, u32, 1>(d, ty, load, op, values),
+        (32, _, 2) => counted::<M, u32, u32, 2>(d, ty, load, op, values),
+        (32, _, 4) => counted::<M, u32, u32, 4>(d, ty, load, op, values),
+        (32, _, 8) => counted::<M, u32, u32, 8>(d, ty, load, op, values),
+        (64, _, 1) => counted::<M, u64, u64, 1>(d, ty, load, op, values),
+        (64, _, 2) => counted::<M, u64, u64, 2>(d, ty, load, op, values),
+        (64, _, 4) => counted::<M, u64, u64, 4>(d, ty, load, op, values),
+        (128, _, 1) => counted::<M, u128, u128, 1>(d, ty, load, op, values),
         _ => refuse("it has no such type"),
     }
 }
 
-fn counted<M: Memory, T: Element, L: Widen<T>>(
+fn counted<M: Memory, T: Element, L: Widen<T>, const N: usize>(
     d: &mut Decoder<'_>,
     ty: ScalarType,
     load: bool,
@@ -530,23 +550,10 @@ fn counted<M: Memory, T: Element, L: Widen<T>>(
             false => d.source_of::<L>(value),
         })
         .collect::<Decoded<Vec<_>>>()?;
-    let c = if registers.len() > 1 { d.list(registers.iter().copied()) } else { 0 };
-    // No access is wider than 32 bytes a lane.
-    macro_rules! run {
-        ($n:literal) => {
-            match const { size_of::<T>() * $n <= 32 } {
-                true if load => d.op_of::<Load<M, T, L, $n>>().run,
-                true => d.op_of::<Store<M, T, L, $n>>().run,
-                false => return refuse("it has no such vector"),
-            }
-        };
-    }
-    let run = match registers.len() {
-        1 => run!(1),
-        2 => run!(2),
-        4 => run!(4),
-        8 => run!(8),
-        _ => return refuse("it has no such vector"),
+    let c = if N > 1 { d.list(registers.iter().copied()) } else { 0 };
+    let run = match load {
+        true => d.op_of::<Load<M, T, L, N>>().run,
+        false => d.op_of::<Store<M, T, L, N>>().run,
     };
     d.emit(Op { run, d: registers[0], c, ..op });
     Ok(())
@@ -706,4 +713,3 @@ fn store_row(d: &mut Decoder<'_>, ty: ScalarType, row: i32, at: u32, value: &Ope
     }
     Ok(())
 }
-

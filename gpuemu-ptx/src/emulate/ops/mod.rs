@@ -26,8 +26,8 @@ use crate::program::Opcode;
 pub fn decode(d: &mut Decoder<'_>) -> Decoded {
     use Opcode::*;
     match d.opcode() {
-        Add | Sub | Mul | Mad | Fma | Div | Rcp | Sqrt | Rsqrt | Sin | Cos | Lg2 | Ex2 | Tanh | Abs | Neg | Min | Max
-        | Copysign | Testp => {
+        Add | Sub | Mul | Mad | Fma | Div | Rcp | Sqrt | Rsqrt | Sin | Cos | Lg2 | Ex2 | Tanh | Abs | Neg | Min
+        | Max | Copysign | Testp => {
             use crate::program::ScalarType as T;
             match d.ty()? {
                 T::F32 | T::F64 => float::decode(d),
@@ -35,8 +35,8 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
                 _ => integer::decode(d),
             }
         }
-        Addc | Subc | Madc | Rem | Mul24 | Mad24 | Sad | Bfe | Bfi | Bfind | Bmsk | Szext | Fns | Dp4a | Dp2a | Brev
-        | Clz | Popc | Cnot => integer::decode(d),
+        Addc | Subc | Madc | Rem | Mul24 | Mad24 | Sad | Bfe | Bfi | Bfind | Bmsk | Szext | Fns | Dp4a | Dp2a
+        | Brev | Clz | Popc | Cnot => integer::decode(d),
         And | Or | Xor | Not | Lop3 | Shl | Shr | Shf | Prmt => logic::decode(d),
         Mov => moves::decode(d),
         Selp | Slct | Set | Setp => compare::decode(d),
@@ -50,8 +50,8 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
         Bra | Brx | Call | Ret | Exit | Trap | Brkpt => control::decode(d),
         Nanosleep | Pmevent | Griddepcontrol => system::decode(d),
         Ldmatrix | Stmatrix | Movmatrix | Mma | Wmma => matrix::decode(d),
-        Vabsdiff | Vabsdiff2 | Vabsdiff4 | Vadd | Vadd2 | Vadd4 | Vavrg2 | Vavrg4 | Vmad | Vmax | Vmax2 | Vmax4 | Vmin
-        | Vmin2 | Vmin4 | Vset | Vset2 | Vset4 | Vshl | Vshr | Vsub | Vsub2 | Vsub4 => video::decode(d),
+        Vabsdiff | Vabsdiff2 | Vabsdiff4 | Vadd | Vadd2 | Vadd4 | Vavrg2 | Vavrg4 | Vmad | Vmax | Vmax2 | Vmax4
+        | Vmin | Vmin2 | Vmin4 | Vset | Vset2 | Vset4 | Vshl | Vshr | Vsub | Vsub2 | Vsub4 => video::decode(d),
         Tex | Tld4 | Txq | Suld | Suq | Sured | Sust | Istypep => refuse("textures and surfaces are not executed"),
         Alloca | Stacksave | Stackrestore => refuse("a stack that grows at run time is not executed"),
         Mapa | Getctarank | Multimem | Setmaxnreg | Wgmma | Tensormap | Clusterlaunchcontrol | Tcgen05 => {

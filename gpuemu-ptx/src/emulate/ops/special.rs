@@ -71,10 +71,13 @@ impl Body for Read {
 pub fn check(special: Special) -> Decoded {
     use Special::*;
     match special {
-        ReservedSmemOffsetBegin | ReservedSmemOffsetEnd | ReservedSmemOffsetCap | ReservedSmemOffset0
-        | ReservedSmemOffset1 | CurrentGraphExec | IsExplicitCluster => {
-            Err(format!("{special} has no value here"))
-        }
+        ReservedSmemOffsetBegin
+        | ReservedSmemOffsetEnd
+        | ReservedSmemOffsetCap
+        | ReservedSmemOffset0
+        | ReservedSmemOffset1
+        | CurrentGraphExec
+        | IsExplicitCluster => Err(format!("{special} has no value here")),
         Pm0 | Pm1 | Pm2 | Pm3 | Pm4 | Pm5 | Pm6 | Pm7 | Pm0L | Pm1L | Pm2L | Pm3L | Pm4L | Pm5L | Pm6L | Pm7L => {
             Err(format!("{special} is a performance counter, and there are none"))
         }
@@ -150,8 +153,6 @@ fn isspacep(d: &mut Decoder<'_>) -> Decoded {
         Some(Space::Constant | Space::Parameter) => return refuse("which constants are asked for is not known"),
         _ => return refuse("it names no space"),
     };
-    super::compare::emit(d, (to, 0), (a, zero), (0, 0), wanted as u64, |k, a: u64, _: u64| {
-        Window::of(a) as u64 == k
-    });
+    super::compare::emit(d, (to, 0), (a, zero), (0, 0), wanted as u64, |k, a: u64, _: u64| Window::of(a) as u64 == k);
     Ok(())
 }

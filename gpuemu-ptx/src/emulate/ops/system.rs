@@ -16,7 +16,13 @@ const LONGEST: usize = 1 << 16;
 /// One byte at a generic address, for one lane.
 fn byte(context: &mut Context<'_>, warp: u32, lane: usize, address: u64) -> Result<u8, Trouble> {
     let mut out = [[0u8; LANES]];
-    Generic::load(context, Access { warp, cache: 0, order: 0 }, &[address; LANES], 1 << lane, &mut out)?;
+    Generic::load(
+        context,
+        Access { warp, cache: 0, order: 0, wanted: u32::MAX },
+        &[address; LANES],
+        1 << lane,
+        &mut out,
+    )?;
     Ok(out[0][lane])
 }
 
@@ -43,17 +49,15 @@ impl Body for Print {
             let index = warp.index;
             let text = (|| {
                 let format = string(context, index, lane, format[lane])?;
-                formatted(
-                    &format,
-                    |at| byte(context, index, lane, arguments[lane].wrapping_add(at)),
+                formatted(&format, |at| byte(context, index, lane, arguments[lane].wrapping_add(at))).and_then(
+                    |parts| {
+                        let mut text = String::new();
+                        for part in parts {
+                            text += &part.resolve(|address| string(context, index, lane, address))?;
+                        }
+                        Ok(text)
+                    },
                 )
-                .and_then(|parts| {
-                    let mut text = String::new();
-                    for part in parts {
-                        text += &part.resolve(|address| string(context, index, lane, address))?;
-                    }
-                    Ok(text)
-                })
             })();
             match text {
                 Ok(text) => context.printed.push(Printed {
@@ -172,7 +176,6 @@ pub fn call(d: &mut Decoder<'_>, name: &str, arguments: &[Operand], returns: &[O
     };
     match name {
         "vprintf" => {
-            d.ordered_output();
             let (a, b) = (value(d, 0, true)?, value(d, 1, true)?);
             let to = match result(d) {
                 Some(row) => row,
@@ -181,7 +184,6 @@ pub fn call(d: &mut Decoder<'_>, name: &str, arguments: &[Operand], returns: &[O
             d.emit(Op { d: to, a, b, ..d.op_of::<Print>() });
         }
         "__assertfail" => {
-            d.ordered_output();
             let (a, b, c, e) = (value(d, 0, true)?, value(d, 1, true)?, value(d, 2, false)?, value(d, 3, true)?);
             d.emit(Op { a, b, c, e, ..d.op_of::<Assert>() });
         }

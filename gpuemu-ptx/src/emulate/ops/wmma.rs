@@ -16,9 +16,7 @@ use crate::emulate::op::{Body, Op, Signal};
 use crate::emulate::registers::{FULL, LANES};
 use crate::emulate::warp::Warp;
 use crate::memory::Element as Bits;
-use crate::numerics::tensor_core::{
-    Accumulator, Element, SumRule, multiply_add, multiply_add_f64, multiply_add_int,
-};
+use crate::numerics::tensor_core::{Accumulator, Element, SumRule, multiply_add, multiply_add_f64, multiply_add_int};
 use crate::program::{ScalarType, Shape, Space, Word};
 
 /// One of the matrices of a product.
@@ -119,12 +117,8 @@ impl<M: Memory, T: Bits + Into<u64> + TryFrom<u64>, const STORE: bool> Body for 
         let list = &code.lists[op.e as usize..][..5 + op.c as usize];
         let [cache, rows, columns, bits, by_column] = *list.first_chunk::<5>().unwrap_or(&[0; 5]);
         let list = &list[5..];
-        let fragment = Fragment {
-            rows: rows as usize,
-            columns: columns as usize,
-            bits: bits as usize,
-            registers: list.len(),
-        };
+        let fragment =
+            Fragment { rows: rows as usize, columns: columns as usize, bits: bits as usize, registers: list.len() };
         let lane = mask.trailing_zeros() as usize % LANES;
         let base = warp.registers.lane::<u64>(op.a, lane).wrapping_add(op.imm);
         let stride = u64::from(warp.registers.lane::<u32>(op.b, lane));
@@ -134,7 +128,7 @@ impl<M: Memory, T: Bits + Into<u64> + TryFrom<u64>, const STORE: bool> Body for 
             let (major, minor) = if by_column != 0 { (column, row) } else { (row, column) };
             base.wrapping_add((major.wrapping_mul(stride).wrapping_add(minor)).wrapping_mul(size))
         };
-        let who = Access { warp: warp.index, cache, order: 0 };
+        let who = Access { warp: warp.index, cache, order: 0, wanted: u32::MAX };
         let mut matrix = if STORE { fragment.gather(warp, list) } else { vec![0; fragment.elements()] };
         for first in (0..fragment.elements()).step_by(LANES) {
             let count = LANES.min(fragment.elements() - first);
@@ -205,8 +199,7 @@ impl Body for Multiply {
         let a = Fragment::new(Which::A, shape, ab, in_a).gather(warp, from_a);
         let b = Fragment::new(Which::B, shape, ab, in_b).gather(warp, from_b);
         let c = Fragment::new(Which::C, shape, tc, from_c.len()).gather(warp, from_c);
-        let rule =
-            SumRule { fraction_bits: fraction as u32, group: group as u32, result_bits: result as u32 };
+        let rule = SumRule { fraction_bits: fraction as u32, group: group as u32, result_bits: result as u32 };
         let mut out = vec![0; m * n];
         // Eight rows and eight columns at a time.
         for row in (0..m).step_by(8) {

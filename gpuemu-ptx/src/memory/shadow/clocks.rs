@@ -148,9 +148,7 @@ impl Clocks {
         let past: Cover = std::array::from_fn(|actor| if actor < 32 { self.past(actor) } else { 0 });
         let whole = (warps | self.retired) & self.all() == self.all();
         if whole {
-            for actor in 0..self.warps {
-                self.base[actor] = past[actor];
-            }
+            self.base[..self.warps].copy_from_slice(&past[..self.warps]);
             let copies = self.known.iter().map(|known| known[ACTORS - 1]).max().unwrap_or(0);
             self.base[ACTORS - 1] = self.base[ACTORS - 1].max(copies);
         } else {

@@ -1,0 +1,134 @@
+//! Which lanes want what a load gives them.
+//!
+//! Compilers let all threads of a block load a scalar that one of them needs. Whether the others race with a later store
+//! of that one makes no difference to anything: a load is watched in the lanes that use its value, where that is known.
+
+use rustc_hash::FxHashSet;
+
+use crate::program::{Function, Guard, Opcode, Operand, RegisterId};
+
+/// Who reads each register of a function, and who writes it.
+pub struct Uses {
+    /// Instructions that read it as an operand.
+    readers: Vec<Vec<u32>>,
+    /// Whether it guards an instruction.
+    guards: Vec<bool>,
+    /// The instructions that write it: one, or one of several.
+    writer: Vec<Option<(u32, bool)>>,
+}
+
+/// Instructions that are followed, at most.
+const FOLLOWED: usize = 64;
+
+impl Uses {
+    /// Of a function.
+    pub fn new(function: &Function) -> Self {
+        let count = function.registers.len();
+        let mut uses = Self { readers: vec![Vec::new(); count], guards: vec![false; count], writer: vec![None; count] };
+        for (at, instruction) in (0..).zip(&function.instructions) {
+            let unguarded = crate::program::Instruction { guard: None, ..*instruction };
+            function.reads(&unguarded, |register| uses.readers[register.0 as usize].push(at));
+            if let Some(guard) = instruction.guard {
+                uses.guards[guard.register.0 as usize] = true;
+            }
+            function.writes(instruction, |register| {
+                let writer = &mut uses.writer[register.0 as usize];
+                *writer = Some((at, writer.is_none()));
+            });
+        }
+        uses
+    }
+
+    /// The one predicate under which all that becomes of these registers is used, where there is one whose value is
+    /// settled before the instruction.
+    pub fn demand(&self, function: &Function, from: &[RegisterId], instruction: u32) -> Option<Guard> {
+        let mut known: FxHashSet<RegisterId> = from.iter().copied().collect();
+        let mut pending: Vec<RegisterId> = from.to_vec();
+        let mut wanted: Option<Guard> = None;
+        let mut followed = 0;
+        while let Some(register) = pending.pop() {
+            if self.guards[register.0 as usize] {
+                return None;
+            }
+            for &at in &self.readers[register.0 as usize] {
+                followed += 1;
+                let reader = &function.instructions[at as usize];
+                match reader.guard {
+                    _ if followed > FOLLOWED => return None,
+                    Some(guard) if wanted.is_none_or(|wanted| wanted == guard) => wanted = Some(guard),
+                    Some(_) => return None,
+                    None if is_pure(reader.opcode) => function.writes(reader, |next| {
+                        if known.insert(next) {
+                            pending.push(next);
+                        }
+                    }),
+                    None => return None,
+                }
+            }
+        }
+        let guard = wanted?;
+        match self.writer[guard.register.0 as usize] {
+            Some((at, true)) if at < instruction && function.instructions[at as usize].guard.is_none() => Some(guard),
+            _ => None,
+        }
+    }
+}
+
+/// The registers of an operand that is written.
+pub fn registers(function: &Function, operand: &Operand) -> Vec<RegisterId> {
+    match operand {
+        Operand::Register(register) => vec![*register],
+        Operand::Vector(range) => {
+            function.inside(range).iter().flat_map(|operand| registers(function, operand)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether an instruction does nothing but compute its result, lane by lane.
+fn is_pure(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(
+        opcode,
+        Abs | Add
+            | And
+            | Bfe
+            | Bfi
+            | Bfind
+            | Brev
+            | Clz
+            | Cnot
+            | Copysign
+            | Cvt
+            | Cvta
+            | Div
+            | Dp4a
+            | Ex2
+            | Fma
+            | Lg2
+            | Lop3
+            | Mad
+            | Max
+            | Min
+            | Mov
+            | Mul
+            | Neg
+            | Not
+            | Or
+            | Popc
+            | Prmt
+            | Rcp
+            | Rem
+            | Rsqrt
+            | Selp
+            | Set
+            | Setp
+            | Shf
+            | Shl
+            | Shr
+            | Sqrt
+            | Sub
+            | Tanh
+            | Xor
+    )
+}

@@ -1,0 +1,113 @@
+//! What hardware does not tell: races, reads of memory that nothing wrote, writes to inputs. And that kernels which are
+//! right raise nothing.
+
+use crate::bench::{Bench, Pointer, kernel};
+use gpuemu_ptx::emulate::{Options, Sanitizers};
+use gpuemu_ptx::fault::{Fault, FaultKind};
+use gpuemu_ptx::memory::Role;
+
+fn launch(body: &str, grid: u32, threads: u32, sanitizers: Sanitizers) -> Option<Fault> {
+    let options = Options { threads: 1, sanitizers, ..Options::default() };
+    let mut bench = Bench::with("sm_80", &kernel(body), options);
+    let (out, input) = (bench.tensor("out", &[0u32; 256]), bench.tensor("in", &[1u32; 256]));
+    let Pointer(address) = input else { unreachable!() };
+    bench.device.memory_mut().declare(address, Role::Input, 4).unwrap();
+    bench.launch("k", [grid, 1, 1], [threads, 1, 1], 0, &[out, input]).fault
+}
+
+/// Neighbours through shared memory, with or without a barrier between.
+fn exchange(between: &str) -> String {
+    format!(
+        ".shared .align 4 .b8 s[512]; mov.u32 %r1, s; mad.lo.u32 %r2, %lane, 4, %r1; st.shared.u32 [%r2], 0; bar.sync 0;
+    st.shared.u32 [%r2], %lane; {between}
+    sub.u32 %r3, 127, %lane; mad.lo.u32 %r3, %r3, 4, %r1; ld.shared.u32 %r0, [%r3]; st.global.u32 [%out], %r0;"
+    )
+}
+
+#[test]
+fn every_finding_has_its_kind() {
+    let cases: &[(&str, u32, u32, FaultKind)] = &[
+        (&exchange(""), 1, 128, FaultKind::SharedRace),
+        // A barrier of one warp does not order two.
+        (&exchange("bar.warp.sync -1;"), 1, 128, FaultKind::SharedRace),
+        (".shared .b32 s[32]; mov.u32 %r1, s; ld.shared.u32 %r0, [%r1];", 1, 32, FaultKind::UninitialisedRead),
+        // Every block adds to one number, unordered.
+        (
+            "setp.ne.u32 %p0, %lane, 0; @%p0 exit; ld.global.u32 %r0, [%out]; add.u32 %r0, %r0, 1;
+             st.global.u32 [%out], %r0;",
+            8,
+            32,
+            FaultKind::GlobalRace,
+        ),
+        ("st.global.u32 [%in], 1;", 1, 1, FaultKind::InputWritten),
+        // A scalar that all threads load and one of them stores: the others use what they loaded, whichever it was.
+        (
+            "ld.param.u64 %d1, [out]; ld.global.u32 %r0, [%d1]; add.u32 %r1, %r0, 1; setp.eq.u32 %p0, %lane, 0;
+             @%p0 st.global.u32 [%d1], %r1; add.u64 %out, %out, 256; st.global.u32 [%out], %r0;",
+            1,
+            64,
+            FaultKind::GlobalRace,
+        ),
+        // The copy is read before it is waited for.
+        (
+            ".shared .align 16 .b8 s[512]; mov.u32 %r1, s; shl.b32 %r2, %lane, 4; add.u32 %r1, %r1, %r2;
+             mad.wide.u32 %d0, %lane, 16, %in; cp.async.cg.shared.global [%r1], [%d0], 16; cp.async.commit_group;
+             ld.shared.u32 %r3, [%r1];",
+            1,
+            32,
+            FaultKind::SharedRace,
+        ),
+    ];
+    for (body, grid, threads, kind) in cases {
+        let fault = launch(body, *grid, *threads, Sanitizers::ALL).unwrap_or_else(|| panic!("nothing found: {body}"));
+        assert_eq!(fault.kind, *kind, "{body}: {fault}");
+        assert!(fault.site.as_ref().is_some_and(|site| site.line > 17), "{fault}");
+        if matches!(kind, FaultKind::SharedRace | FaultKind::GlobalRace) {
+            let other = fault.other.as_ref().expect("the other side");
+            assert!(other.site.line > 17, "{fault}");
+        }
+        // Hardware would go on.
+        let off = launch(body, *grid, *threads, Sanitizers::NONE);
+        assert!(off.is_none(), "{body}: {off:?}");
+    }
+}
+
+#[test]
+fn what_is_ordered_raises_nothing() {
+    let cases: &[(&str, u32, u32)] = &[
+        (&exchange("bar.sync 0;"), 1, 128),
+        // Two blocks, each its own part.
+        ("mov.u32 %r1, %ctaid.x; mad.wide.u32 %out, %r1, 128, %out; st.global.u32 [%out], %lane;", 2, 32),
+        // All write the same value, which is no race that matters.
+        ("ld.param.u64 %out, [out]; st.global.u32 [%out], 7;", 1, 32),
+        // A lane reads what another of its warp wrote, after they met.
+        (
+            ".shared .align 4 .b8 s[128]; mov.u32 %r1, s; mad.lo.u32 %r2, %lane, 4, %r1; st.shared.u32 [%r2], %lane;
+             bar.warp.sync -1; xor.b32 %r3, %lane, 1; mad.lo.u32 %r3, %r3, 4, %r1; ld.shared.u32 %r0, [%r3];
+             st.global.u32 [%out], %r0;",
+            1,
+            32,
+        ),
+        // A scalar that all threads load and only the one that stores it uses.
+        (
+            "ld.param.u64 %d1, [out]; setp.eq.u32 %p0, %lane, 0; ld.global.u32 %r0, [%d1]; add.u32 %r1, %r0, 1;
+             @%p0 st.global.u32 [%d1], %r1;",
+            1,
+            64,
+        ),
+        // Counted up by all blocks.
+        ("ld.param.u64 %out, [out]; red.global.add.u32 [%out], 1;", 8, 32),
+        // The copy is waited for.
+        (
+            ".shared .align 16 .b8 s[512]; mov.u32 %r1, s; shl.b32 %r2, %lane, 4; add.u32 %r1, %r1, %r2;
+             mad.wide.u32 %d0, %lane, 16, %in; and.b64 %d0, %d0, -512; cp.async.cg.shared.global [%r1], [%d0], 16;
+             cp.async.commit_group; cp.async.wait_group 0; ld.shared.u32 %r3, [%r1]; st.global.u32 [%out], %r3;",
+            1,
+            32,
+        ),
+    ];
+    for (body, grid, threads) in cases {
+        let fault = launch(body, *grid, *threads, Sanitizers::ALL);
+        assert!(fault.is_none(), "{body}: {}", fault.map(|fault| fault.to_string()).unwrap_or_default());
+    }
+}
