@@ -127,7 +127,7 @@ fn faults_are_named_placed_and_shrunk() {
                 "failed: read out of bounds in add\n",
                 "at PTX line 25: ld.global.f32",
                 "thread (1, 0, 0) of block (0, 0, 0) reads 4 bytes",
-                "0 bytes (0 elements) past the end of a, of 4 bytes (1 element)",
+                "at the end of a, of 4 bytes (1 element)",
                 "a GPU answers cudaErrorIllegalAddress (700)",
                 "kernel::add::float32::boundary{N=1}",
                 "GPUEMU_CASE='kernel::add::float32::boundary{N=1}",
@@ -137,7 +137,7 @@ fn faults_are_named_placed_and_shrunk() {
         (
             &[("setp.ge.s32", "setp.gt.s32")],
             "out-of-bounds",
-            &["read out of bounds in add", "thread (1, 0, 0) of block (0, 0, 0)", "past the end of a, of 4 bytes"],
+            &["read out of bounds in add", "thread (1, 0, 0) of block (0, 0, 0)", "at the end of a, of 4 bytes"],
         ),
         // The store alone is not masked.
         (
@@ -147,7 +147,7 @@ fn faults_are_named_placed_and_shrunk() {
                 ("\tld.global.f32 %f2", "\t@!%p1 ld.global.f32 %f2"),
             ],
             "out-of-bounds",
-            &["write out of bounds in add", "PTX line 28", "past the end of out, of 4 bytes"],
+            &["write out of bounds in add", "PTX line 28", "at the end of out, of 4 bytes"],
         ),
         // Every address two bytes off.
         (

@@ -92,6 +92,10 @@ fn place(name: &str, tensor: &Tensor, role: Role, memory: &mut Global) -> Result
     let base = memory.allocate(bytes as u64, align, name).map_err(refused)?;
     memory.write(base, &tensor.bytes()[start..start + bytes]).map_err(refused)?;
     memory.declare(base, role, size as u32).map_err(refused)?;
+    if role == Role::Output {
+        // The poison is there for elements that the kernel leaves out; what it reads of it, nothing wrote.
+        memory.forget(base).map_err(refused)?;
+    }
     let origin = base + (layout.offset as isize - lowest) as u64 * size as u64;
     Ok(Placed { base, origin, start, bytes })
 }

@@ -7,14 +7,8 @@ extern "C" __global__ void warp_not_synchronised(const float *x, float *out, int
     __syncthreads();
     if (threadIdx.x < 64) sums[threadIdx.x] += sums[threadIdx.x + 64];
     __syncthreads();
-    if (threadIdx.x < 32) {
-        volatile float *all = sums;
-        all[threadIdx.x] += all[threadIdx.x + 32];
-        all[threadIdx.x] += all[threadIdx.x + 16];
-        all[threadIdx.x] += all[threadIdx.x + 8];
-        all[threadIdx.x] += all[threadIdx.x + 4];
-        all[threadIdx.x] += all[threadIdx.x + 2];
-        all[threadIdx.x] += all[threadIdx.x + 1];
+    for (int half = 32; half > 0; half /= 2) {
+        if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
     }
     if (threadIdx.x == 0) out[blockIdx.x] = sums[0];
 }
