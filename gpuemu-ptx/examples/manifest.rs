@@ -1,5 +1,6 @@
 //! Runs compiled Triton kernels on the emulator and compares their outputs with what NumPy says:
-//! `manifest FOLDER TARGET [NAME]`, where FOLDER is what `tests/triton/compile.py` writes.
+//! `manifest FOLDER TARGET [--plain] [--seed=N] [NAME]`: `--plain` without sanitizers, `--seed` with another order of warps.
+//! FOLDER is what `tests/triton/compile.py` writes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use gpuemu_ptx::arch::Arch;
-use gpuemu_ptx::emulate::{Argument, Device, Options, Shape};
+use gpuemu_ptx::emulate::{Argument, Device, Options, Sanitizers, Shape};
 use gpuemu_ptx::program::Program;
 use serde::Deserialize;
 use serde_json::Value;
@@ -122,12 +123,12 @@ fn argument(declared: &Declared) -> Argument {
 }
 
 /// What was wrong, or how long it took and how many instructions there were.
-fn run(folder: &Path, compiled: &Compiled, launch: &Launch, threads: usize) -> Result<(f64, u64), String> {
+fn run(folder: &Path, compiled: &Compiled, launch: &Launch, options: Options) -> Result<(f64, u64), String> {
     let text = std::fs::read_to_string(folder.join(compiled.file.as_ref().unwrap())).map_err(|e| e.to_string())?;
     let data = std::fs::read(folder.join(&launch.tensors)).map_err(|e| e.to_string())?;
-    let arch = Arch::named(&compiled.target).map_err(|e| e.to_string())?;
-    let mut device = Device::new(arch, Options { threads, ..Options::default() }).map_err(|e| e.to_string())?;
     let program = Program::read(&text).map_err(|e| format!("read: {e}"))?;
+    let arch = Arch::named(&program.targets[0]).map_err(|e| e.to_string())?;
+    let mut device = Device::new(arch, options).map_err(|e| e.to_string())?;
     let entry = compiled.entry.as_deref().unwrap();
     let wanted = program.function(program.entry(entry).map_err(|e| e.to_string())?).parameters.len();
     let module = device.load_entry(program, entry).map_err(|e| format!("load: {e}"))?;
@@ -202,19 +203,23 @@ fn run(folder: &Path, compiled: &Compiled, launch: &Launch, threads: usize) -> R
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, folder, target, rest @ ..] = arguments.as_slice() else {
-        eprintln!("usage: manifest FOLDER TARGET [NAME]");
+        eprintln!("usage: manifest FOLDER TARGET [--plain] [--seed=N] [NAME]");
         return ExitCode::FAILURE;
     };
     let folder = Path::new(folder);
+    let (flags, names): (Vec<&String>, Vec<&String>) = rest.iter().partition(|argument| argument.starts_with("--"));
+    let sanitizers = if flags.iter().any(|flag| *flag == "--plain") { Sanitizers::NONE } else { Sanitizers::ALL };
+    let seed = flags.iter().find_map(|flag| flag.strip_prefix("--seed=")?.parse().ok());
     let text = std::fs::read_to_string(folder.join("manifest.json")).expect("a manifest");
     let manifest: Manifest = serde_json::from_str(&text).expect("the manifest's format");
     let (mut right, mut failed) = (0, 0);
     for compiled in manifest.compiled.iter().filter(|one| one.target == *target && one.file.is_some()) {
-        if rest.first().is_some_and(|name| !compiled.kernel.contains(name.as_str())) {
+        if names.first().is_some_and(|name| !compiled.kernel.contains(name.as_str())) {
             continue;
         }
         let launch = &manifest.launches[&compiled.kernel];
-        match run(folder, compiled, launch, 1) {
+        let options = Options { threads: 1, seed, sanitizers, ..Options::default() };
+        match run(folder, compiled, launch, options) {
             Ok((seconds, instructions)) => {
                 right += 1;
                 let speed = instructions as f64 * 32.0 / seconds / 1e9;

@@ -112,8 +112,12 @@ pub fn pick<B: Body>(wide_host: bool) -> Run {
 pub(super) fn closure<F: Copy>() -> F {
     const { assert!(size_of::<F>() == 0, "an instruction's closure captures nothing") };
     // SAFETY: a type without size has one value; the decoder had a closure of this type in hand, and it can be copied.
-    unsafe { std::mem::MaybeUninit::<F>::uninit().assume_init() }
+    unsafe { std::ptr::NonNull::<F>::dangling().read() }
 }
+
+/// Results on the way to a register, where the host's vectors like them to lie.
+#[repr(align(64))]
+struct Out<T>([T; LANES]);
 
 macro_rules! elementwise {
     ($(#[$doc:meta])* $name:ident, $($ty:ident $field:ident),*) => {
@@ -124,12 +128,12 @@ macro_rules! elementwise {
             #[inline(always)]
             fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
                 let f = closure::<F>();
-                let mut out = [D::Store::default(); LANES];
+                let mut out = Out([D::Store::default(); LANES]);
                 $(let $field = warp.registers.stored::<$ty>(op.$field);)*
                 for lane in 0..LANES {
-                    out[lane] = f(op.imm, $($ty::unpack($field[lane])),*).pack();
+                    out.0[lane] = f(op.imm, $($ty::unpack($field[lane])),*).pack();
                 }
-                warp.registers.write::<D>(op.d, &out, mask);
+                warp.registers.write::<D>(op.d, &out.0, mask);
                 Signal::Next
             }
         }
@@ -193,14 +197,14 @@ impl<F: Fn(A, A, bool) -> (A, bool) + Copy, A: Lane> Body for Carrying<F, A> {
             _ => warp.carry,
         };
         let (a, b) = (warp.registers.stored::<A>(op.a), warp.registers.stored::<A>(op.b));
-        let mut out = [A::Store::default(); LANES];
+        let mut out = Out([A::Store::default(); LANES]);
         let mut carries = 0;
         for lane in 0..LANES {
             let (value, carry) = f(A::unpack(a[lane]), A::unpack(b[lane]), carry >> lane & 1 != 0);
-            out[lane] = value.pack();
+            out.0[lane] = value.pack();
             carries |= u32::from(carry) << lane;
         }
-        warp.registers.write::<A>(op.d, &out, mask);
+        warp.registers.write::<A>(op.d, &out.0, mask);
         if op.imm & 4 != 0 {
             warp.carry = warp.carry & !mask | carries & mask;
         }
@@ -216,11 +220,11 @@ impl<A: Lane> Body for Select<A> {
     fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let first = warp.registers.truth(op.c);
         let (a, b) = (warp.registers.stored::<A>(op.a), warp.registers.stored::<A>(op.b));
-        let mut out = [A::Store::default(); LANES];
+        let mut out = Out([A::Store::default(); LANES]);
         for lane in 0..LANES {
-            out[lane] = if first >> lane & 1 != 0 { a[lane] } else { b[lane] };
+            out.0[lane] = if first >> lane & 1 != 0 { a[lane] } else { b[lane] };
         }
-        warp.registers.write::<A>(op.d, &out, mask);
+        warp.registers.write::<A>(op.d, &out.0, mask);
         Signal::Next
     }
 }
@@ -245,11 +249,11 @@ impl<F: Fn(u64, bool) -> D + Copy, D: Lane> Body for FromTruth<F, D> {
     fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let f = closure::<F>();
         let truth = warp.registers.truth(op.a);
-        let mut out = [D::Store::default(); LANES];
+        let mut out = Out([D::Store::default(); LANES]);
         for lane in 0..LANES {
-            out[lane] = f(op.imm, truth >> lane & 1 != 0).pack();
+            out.0[lane] = f(op.imm, truth >> lane & 1 != 0).pack();
         }
-        warp.registers.write::<D>(op.d, &out, mask);
+        warp.registers.write::<D>(op.d, &out.0, mask);
         Signal::Next
     }
 }

@@ -226,8 +226,8 @@ unsafe fn blend_wide<T: Copy>(to: &mut [T; LANES], values: &[T; LANES], mask: u3
 fn blended<T: Copy>(to: &mut [T; LANES], values: &[T; LANES], mask: u32) {
     // All of a lane's bits or none, of the size that the host's vectors hold most of.
     let mut whole = [0u32; LANES];
-    for lane in 0..LANES {
-        whole[lane] = if mask & 1 << lane != 0 { u32::MAX } else { 0 };
+    for (lane, whole) in whole.iter_mut().enumerate() {
+        *whole = if mask & 1 << lane != 0 { u32::MAX } else { 0 };
     }
     for lane in 0..LANES {
         to[lane] = if whole[lane] != 0 { values[lane] } else { to[lane] };

@@ -1,4 +1,5 @@
 //! Accesses against a model of bytes, atomics against values worked out by hand, and regions by address.
+#![allow(clippy::needless_range_loop, reason = "lanes and elements index several arrays at once")]
 
 use proptest::prelude::*;
 

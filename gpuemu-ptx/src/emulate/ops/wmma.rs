@@ -347,7 +347,8 @@ fn multiply(d: &mut Decoder<'_>, shape: Shape) -> Decoded {
     let (Some(nd), Some(nab), Some(nc)) = (number(td), number(ab), number(tc)) else {
         return refuse("products of these types are not executed");
     };
-    if ab.bits() < 8 || !matches!(shape.k, 4 | 8 | 16 | 32) || shape.m % 8 != 0 || shape.n % 8 != 0 {
+    if ab.bits() < 8 || !matches!(shape.k, 4 | 8 | 16 | 32) || !shape.m.is_multiple_of(8) || !shape.n.is_multiple_of(8)
+    {
         return refuse("products of this shape are not executed");
     }
     let rule = match float_format(ab) {

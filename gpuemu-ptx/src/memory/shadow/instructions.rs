@@ -78,6 +78,22 @@ fn same_bytes<T: Element, const N: usize>(
     })
 }
 
+/// Whether two lanes of one store write the same floats but for their rounding. Compilers let several lanes compute one
+/// sum, each beginning with its own term, and store it without asking which of them is first.
+fn nearly_same<T: Element, const N: usize>(values: &[[T; LANES]; N], lane: usize, other: usize) -> bool {
+    let (mine, theirs) = (bytes_of(values, lane), bytes_of(values, other));
+    let words =
+        |bytes: &[u8; 64], at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    let width = size_of::<T>() * N;
+    width.is_multiple_of(4)
+        && (0..width).step_by(4).all(|at| {
+            let (x, y) = (words(&mine, at), words(&theirs, at));
+            let (a, b) = (f32::from_bits(x), f32::from_bits(y));
+            // Integers of a size that threads count with are subnormal as floats.
+            x == y || a.is_normal() && b.is_normal() && (a - b).abs() <= a.abs() * 1e-5
+        })
+}
+
 impl<'g> Block<'g> {
     /// Calls `run` for every region that lanes access, with the lanes that fit it and their offsets. Lanes that fit none
     /// are left out: the access itself tells of them.
@@ -289,6 +305,7 @@ impl<'g> Block<'g> {
         let actor = self.actor(instruction.warp, instruction.order, WRITE, instruction.site, true);
         let found = self.access_shared(&actor, addresses, mask, width, |lane, from, bytes, other| {
             same_bytes(values, addresses, memory.view(), lane, (from, bytes), other)
+                || other.is_some_and(|other| addresses[lane] == addresses[other] && nearly_same(values, lane, other))
         });
         self.release(instruction, addresses, mask, SHARED_WINDOW);
         found
