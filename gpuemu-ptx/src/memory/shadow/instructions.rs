@@ -83,7 +83,7 @@ fn same_bytes<T: Element, const N: usize>(
 fn nearly_same<T: Element, const N: usize>(values: &[[T; LANES]; N], lane: usize, other: usize) -> bool {
     let (mine, theirs) = (bytes_of(values, lane), bytes_of(values, other));
     let words =
-        |bytes: &[u8; 64], at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        |bytes: &[u8; 128], at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
     let width = size_of::<T>() * N;
     width.is_multiple_of(4)
         && (0..width).step_by(4).all(|at| {
