@@ -92,7 +92,8 @@ fn a_right_kernel_passes_and_says_what_it_is() {
 
 #[test]
 fn a_kernel_without_strides_has_no_views() {
-    let tests = suite(&project(CONTRACT, &[])).tests();
+    let place = project(CONTRACT, &[]);
+    let tests = suite(&place).tests();
     let listed: Vec<_> = tests.iter().map(|test| (test.name.as_str(), test.cannot_run.as_deref())).collect();
     assert_eq!(
         listed,
@@ -268,13 +269,14 @@ fn launches_that_do_not_fit_the_kernel() {
 #[test]
 fn kernels_that_are_not_executed_are_ignored_with_the_reason() {
     let reason = |contract: &str, changes: &[(&str, &str)]| {
-        let suite = suite(&project(contract, changes));
+        let place = project(contract, changes);
+        let suite = suite(&place);
         let listed = suite.resolve(TEST).expect("it is listed");
         listed.cannot_run.unwrap_or_default()
     };
     assert_has(
         &reason(CONTRACT, &[("\tmov.u32 %r2, %ctaid.x;", "\tvadd.s32.s32.s32 %r2, %r1, %r1;")]),
-        &["add.ptx: line 19: `vadd.s32.s32.s32` cannot be executed: "],
+        &["add.ptx: line 16: `vadd.s32.s32.s32` cannot be executed: "],
     );
     let launch = CONTRACT.find("[kernels.launch]").unwrap();
     assert_eq!(reason(&CONTRACT[..launch], &[]), "no [kernels.launch] says how it is started");

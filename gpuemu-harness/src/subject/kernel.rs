@@ -27,7 +27,7 @@ pub struct KernelSubject {
 }
 
 /// Instructions of one block, those of each warp counted, after which it counts as a loop without end.
-const BUDGET: u64 = 1 << 28;
+const BUDGET: u64 = 1 << 26;
 /// Lines that a kernel printed which a failure shows.
 const PRINTED: usize = 8;
 
