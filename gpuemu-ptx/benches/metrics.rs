@@ -31,18 +31,18 @@ fn module() -> String {
              kernel_{entry}_param_1\n)\n.reqntid 128\n{{\n\t.reg .pred \t%p<64>;\n\t.reg .b32 \t%r<600>;\n\t.reg .f32 \
              \t%f<600>;\n\t.reg .b64 \t%rd<300>;\n\tld.param.u64 \t%rd0, [kernel_{entry}_param_0];\n\tld.param.u32 \t%r0, \
              [kernel_{entry}_param_1];\n\tmov.u32 \t%r1, %tid.x;\n\tmov.u32 \t%r2, %ctaid.x;\n\tmov.u32 \t%r3, \
-             smem;\n\tmov.u32 \t%r4, 0;\n$L__BB{entry}_1:\n"
+             smem;\n\tmov.u32 \t%r4, 0;\n\tmov.f32 \t%f0, \
+             0f3F800000;\n$L__BB{entry}_1:\n"
         );
         for group in 1..40_u32 {
             let (r, d, f, p) = (group * 10, group * 4, group * 8, group);
             let _ = write!(
                 text,
-                "\t.loc\t1 {group} 12\n\tmad.lo.s32 \t%r{r}, %r2, %r0, %r{};\n\tadd.s32 \t%r{}, %r{r}, {group};\n\tmul.wide.s32 \
+                "\t.loc\t1 {group} 12\n\tmad.lo.s32 \t%r{r}, %r2, %r0, %r1;\n\tadd.s32 \t%r{}, %r{r}, {group};\n\tmul.wide.s32 \
                  \t%rd{d}, %r{}, 4;\n\tadd.s64 \t%rd{}, %rd0, %rd{d};\n\tsetp.lt.s32 \t%p{p}, %r{}, %r0;\n\tmov.u32 %r{}, \
                  0x0;\n\t@%p{p} ld.global.b32 {{ %r{} }}, [ %rd{} + 0 ];\n\tshl.b32 \t%r{}, %r1, 4;\n\tadd.s32 \t%r{}, %r3, \
-                 %r{};\n\tst.shared.u32 \t[%r{}+{}], %r{};\n\tfma.rn.f32 \t%f{f}, %f{}, %f{}, %f{};\n\t@%p{p} bra \
+                 %r{};\n\tst.shared.u32 \t[%r{}+{}], %r{};\n\tfma.rn.f32 \t%f{f}, %f{}, %f{}, %f0;\n\t@%p{p} bra \
                  \t$L__BB{entry}_{};\n\tmul.f32 \t%f{}, %f{f}, 0f3F000000;\n$L__BB{entry}_{}:\n",
-                r - 10 + 5,
                 r + 1,
                 r + 1,
                 d + 1,
@@ -57,8 +57,7 @@ fn module() -> String {
                 group * 4,
                 r + 2,
                 f - 8,
-                f - 7,
-                f - 6,
+                f - 8,
                 group + 1,
                 f + 1,
                 group + 1,
