@@ -8,6 +8,7 @@ mod error;
 pub mod flow;
 pub mod lint;
 pub mod metrics;
+pub mod numerics;
 pub mod occupancy;
 pub mod parse;
 pub mod program;
