@@ -70,6 +70,12 @@ fn check_value(report: &mut Report<'_>, entry: &Entry<'_>, kind: &Kind) {
                 report.error(entry.span(), format!("{} is empty", entry.label()), None);
             }
         }
+        Kind::Reason => {
+            if entry.text().is_some_and(|text| text.trim().is_empty()) {
+                let help = format!("say why it is right here: `{} = \"...\"`", entry.key);
+                report.error(entry.span(), format!("{} is allowed without a reason", entry.label()), help);
+            }
+        }
         Kind::Identifier => check_identifier(report, entry),
         Kind::Choice(words) => {
             let text = entry.text().unwrap_or_default();

@@ -116,6 +116,12 @@ pub struct Kernel {
     pub targets: Vec<String>,
     /// `[kernels.artifact_checks]`.
     pub artifact_checks: ArtifactChecks,
+    /// Options for nvcc beside those that gpuemu gives itself.
+    pub compile_options: Vec<String>,
+    /// Relative change that a metric's snapshot accepts, by metric; the others have `[policies] warn_threshold`.
+    pub budget: BTreeMap<String, f64>,
+    /// Rules of the lint that it may break, each with the reason.
+    pub allow: BTreeMap<String, String>,
     /// Explicit tolerances.
     pub tolerances: BTreeMap<DType, Tolerance>,
     /// What must hold of every output.
@@ -151,9 +157,9 @@ pub enum Argument {
 pub struct ArtifactChecks {
     /// Registers a thread may use; 64 by default.
     pub max_registers: u32,
-    /// Spill instructions allowed; 0 by default.
+    /// Spilled words of 4 bytes that may be stored and loaded; 0 by default.
     pub max_spills: u32,
-    /// Bytes of local memory allowed; 0 by default.
+    /// Bytes of local memory a thread may use; 0 by default.
     pub max_local_memory: u64,
     /// Substrings of instruction names that must occur.
     pub required_patterns: Vec<String>,
@@ -182,11 +188,25 @@ pub struct Policies {
     pub accuracy: bool,
     /// Relative change that is worth a warning.
     pub warn_threshold: f64,
+    /// Which findings of the lint fail a test.
+    pub lint: LintPolicy,
+}
+
+/// Which findings of the lint fail a test, unless the kernel allows them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LintPolicy {
+    /// What is wrong.
+    #[default]
+    Error,
+    /// What costs time, or is wrong for some inputs or launches, too.
+    Warning,
+    /// Nothing: findings are told.
+    Never,
 }
 
 impl Default for Policies {
     fn default() -> Self {
-        Policies { fail_on_regression: true, accuracy: false, warn_threshold: 0.1 }
+        Policies { fail_on_regression: true, accuracy: false, warn_threshold: 0.1, lint: LintPolicy::Error }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What editors and people read about the keys: a JSON Schema and a page of tables, both made from the keys themselves.
 
+use crate::artifact::{METRICS, RULES};
 use crate::keys::{FILE, NAMES_OF_BUILTINS, NAMES_OF_DTYPES, NAMES_OF_STRATEGIES};
 use crate::kind::{Key, Kind, Table};
 use std::fmt::Write;
@@ -24,10 +25,12 @@ pub fn json_schema() -> String {
 pub fn markdown() -> String {
     let listed = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let mut page = format!(
-        "- Dtypes: {}.\n- Strategies: {}.\n- Built-in references: {}.\n\n",
+        "- Dtypes: {}.\n- Strategies: {}.\n- Built-in references: {}.\n- Rules: {}.\n- Metrics: {}.\n\n",
         listed(&NAMES_OF_DTYPES),
         listed(&NAMES_OF_STRATEGIES),
-        listed(&NAMES_OF_BUILTINS)
+        listed(&NAMES_OF_BUILTINS),
+        listed(RULES),
+        listed(METRICS)
     );
     for table in tables().iter().skip(1) {
         let _ = writeln!(
@@ -58,7 +61,9 @@ fn words(kind: &Kind) -> String {
         Kind::Choice(choices) if **choices == NAMES_OF_DTYPES => "a dtype".to_owned(),
         Kind::Choice(choices) if **choices == NAMES_OF_STRATEGIES => "a strategy".to_owned(),
         Kind::Choice(["same", dtypes @ ..]) if *dtypes == NAMES_OF_DTYPES => "same, or a dtype".to_owned(),
-        Kind::MapOf(_, of) => format!("table: dtype to {}", words(of)),
+        Kind::MapOf(names, of) if **names == NAMES_OF_DTYPES => format!("table: dtype to {}", words(of)),
+        Kind::MapOf(names, of) if *names == RULES => format!("table: rule to {}", words(of)),
+        Kind::MapOf(_, of) => format!("table: metric to {}", words(of)),
         Kind::Map(of) => format!("table: name to {}", words(of)),
         Kind::List(of, min, max) if min == max => format!("list of {min}: {}", words(of)),
         Kind::List(of, ..) => format!("list: {}", words(of)),
@@ -149,7 +154,7 @@ fn kind_schema(kind: &Kind) -> Json {
         Kind::Scalar => {
             of(&[("type", Json::List(["boolean", "number", "string"].into_iter().map(Json::text).collect()))])
         }
-        Kind::Text | Kind::Condition => text("\\S"),
+        Kind::Text | Kind::Reason | Kind::Condition => text("\\S"),
         Kind::Identifier => text(IDENTIFIER),
         Kind::Choice(choices) => words(choices),
         Kind::Reference(builtins) => any(vec![words(builtins), text("[/\\\\]|\\.|:")]),

@@ -1,5 +1,6 @@
 //! Every key of `gpuemu.toml`: its type, its default and what it means.
 
+use crate::artifact::{METRICS, RULES};
 use crate::kind::{Key, Kind, Table};
 use crate::{Builtin, Compute, DType, Strategy};
 
@@ -309,18 +310,41 @@ static RELATIONS: Table = Table {
 
 static KERNEL: Table = Table {
     title: "[[kernels]]",
-    about: "One compiled kernel. It names the `op` that it computes, or a `reference` of its own.",
+    about: "One compiled kernel. It names the `op` that it computes, or a `reference` of its own; with neither, its compiled form alone is tested.",
     keys: &[
         required("name", Kind::Identifier, "Unique; no keyword of Rust or Python."),
         key("op", Kind::Text, "none", "The op whose schema and reference it has."),
         key("reference", REFERENCE, "that of `op`", "Where right answers come from."),
-        key("source", Kind::Text, "none", "The `.cu` or `.ptx` file."),
+        key(
+            "source",
+            Kind::Text,
+            "none",
+            "The `.cu` file, whose committed `<source>.<target>.ptx` beside it are tested, or a `.ptx` file, tested as it is.",
+        ),
+        key(
+            "compile_options",
+            TEXTS,
+            "[]",
+            "Options for nvcc beside `-ptx`, `-arch` and `-lineinfo`, when `GPUEMU_UPDATE=ptx` compiles the `.cu` file.",
+        ),
         key("entry", Kind::Text, "the only one of the file", "The entry point."),
         key("dtypes", DTYPES, "those of `op`", "Dtypes it handles."),
         key("launch", Kind::Table(&LAUNCH), "none", "How it is launched."),
         key("tolerances", TOLERANCES, "those of `op`", "Explicit tolerances by dtype."),
         key("invariants", Kind::Table(&INVARIANTS), "those of `op`", "What must hold of every output."),
         key("artifact_checks", Kind::Table(&ARTIFACT_CHECKS), "the defaults below", "What its compiled form may cost."),
+        key(
+            "budget",
+            Kind::MapOf(METRICS, &NOT_NEGATIVE),
+            "`warn_threshold` of `[policies]`",
+            "Relative change of a metric that its snapshot accepts.",
+        ),
+        key(
+            "allow",
+            Kind::MapOf(RULES, &Kind::Reason),
+            "none",
+            "Rules of the lint that it may break, each with the reason.",
+        ),
     ],
 };
 
@@ -344,9 +368,19 @@ static ARTIFACT_CHECKS: Table = Table {
     about: "What the compiled form of a kernel may cost. Patterns are substrings of instruction names.",
     keys: &[
         key("targets", TEXTS, "[]", "Targets whose artifacts are tested, such as \"sm_80\"."),
-        key("max_registers", Kind::Integer(0, u32::MAX as i128), "64", "Registers a thread may use."),
-        key("max_spills", Kind::Integer(0, u32::MAX as i128), "0", "Spill instructions allowed."),
-        key("max_local_memory", SIZE, "0", "Bytes of local memory allowed."),
+        key("max_registers", Kind::Integer(0, u32::MAX as i128), "64", "Registers a thread may use, by ptxas."),
+        key(
+            "max_spills",
+            Kind::Integer(0, u32::MAX as i128),
+            "0",
+            "Spilled words of 4 bytes that may be stored and loaded, by ptxas.",
+        ),
+        key(
+            "max_local_memory",
+            SIZE,
+            "0",
+            "Bytes of local memory a thread may use: the stack frame by ptxas, without it what the PTX declares.",
+        ),
         key("required_patterns", TEXTS, "[]", "Must occur."),
         key("forbidden_patterns", TEXTS, "[]", "Must not occur."),
     ],
@@ -359,6 +393,12 @@ static POLICIES: Table = Table {
         key("accuracy", Kind::Bool, "false", "Keep accuracy baselines: one test `accuracy::<op>::<dtype>` each."),
         key("fail_on_regression", Kind::Bool, "true", "A metric or an accuracy that got worse fails."),
         key("warn_threshold", NOT_NEGATIVE, "0.1", "Relative change that is worth a warning."),
+        key(
+            "lint",
+            Kind::Choice(&["error", "warning", "never"]),
+            "\"error\"",
+            "Findings of the lint that fail a test of a compiled kernel: errors, warnings too, or none.",
+        ),
     ],
 };
 

@@ -39,6 +39,8 @@ pub(crate) enum Kind {
     Scalar,
     /// Text that is not empty.
     Text,
+    /// Why something is allowed, in words.
+    Reason,
     /// A name of letters, digits and underscores that does not start with a digit.
     Identifier,
     /// One of a few words.
@@ -103,9 +105,13 @@ impl Kind {
             Kind::Number { .. } => matches!(found, TomlType::Integer | TomlType::Float),
             Kind::Expression | Kind::Axis => matches!(found, TomlType::Integer | TomlType::Text),
             Kind::Scalar => !matches!(found, TomlType::Datetime | TomlType::List | TomlType::Table),
-            Kind::Text | Kind::Identifier | Kind::Choice(_) | Kind::Reference(_) | Kind::Function | Kind::Condition => {
-                found == TomlType::Text
-            }
+            Kind::Text
+            | Kind::Reason
+            | Kind::Identifier
+            | Kind::Choice(_)
+            | Kind::Reference(_)
+            | Kind::Function
+            | Kind::Condition => found == TomlType::Text,
             Kind::List(..) | Kind::Tables(_) => found == TomlType::List,
             Kind::Map(_) | Kind::MapOf(..) | Kind::Table(_) => found == TomlType::Table,
             Kind::OneOf(kinds) => kinds.iter().any(|kind| kind.has_type(found)),
@@ -126,6 +132,7 @@ impl Kind {
             Kind::Number { min, .. } => format!("a number of at least {min}"),
             Kind::Scalar => "a number, a string or a boolean".to_owned(),
             Kind::Text => "a string".to_owned(),
+            Kind::Reason => "a reason in words".to_owned(),
             Kind::Identifier => "a name of letters, digits and underscores".to_owned(),
             Kind::Choice(words) => match words {
                 [first, second] => format!("{first:?} or {second:?}"),

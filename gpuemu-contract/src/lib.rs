@@ -10,6 +10,7 @@
 //!
 #![doc = include_str!("../KEYS.md")]
 
+pub mod artifact;
 pub mod builtin;
 mod check;
 pub mod contract;
@@ -26,7 +27,7 @@ pub mod operator;
 mod read;
 
 pub use builtin::{Builtin, ParamDefault, Parameter, Role, RoleKind};
-pub use contract::{Argument, ArtifactChecks, Ci, Contract, Kernel, Launch, Policies, Project, Validation};
+pub use contract::{Argument, ArtifactChecks, Ci, Contract, Kernel, Launch, LintPolicy, Policies, Project, Validation};
 pub use dtype::{Compute, DType};
 pub use error::{ContractError, ContractErrors, Place, nearest};
 pub use expression::{Bindings, Condition, Expression, ExpressionError};

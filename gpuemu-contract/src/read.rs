@@ -14,7 +14,7 @@ use crate::check::check_table;
 use crate::document::{Report, Section};
 use crate::error::ContractErrors;
 use crate::keys::FILE;
-use crate::{Ci, Contract, DType, Policies, Project, Strategy, Validation};
+use crate::{Ci, Contract, DType, LintPolicy, Policies, Project, Strategy, Validation};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
@@ -140,6 +140,11 @@ fn read_policies(section: Option<Section<'_>>) -> Policies {
         fail_on_regression: get("fail_on_regression")
             .and_then(|entry| entry.bool())
             .unwrap_or(default.fail_on_regression),
+        lint: match get("lint").and_then(|entry| entry.text()) {
+            Some("warning") => LintPolicy::Warning,
+            Some("never") => LintPolicy::Never,
+            _ => LintPolicy::Error,
+        },
         warn_threshold: get("warn_threshold").and_then(|entry| entry.number()).unwrap_or(default.warn_threshold),
     }
 }

@@ -167,6 +167,12 @@ fn every_key() {
         forbidden_patterns: vec!["ld.local".to_owned(), "f64".to_owned()],
     };
     assert_eq!(kernel.artifact_checks, checks);
+    assert_eq!(kernel.compile_options, ["-O2", "--use_fast_math"]);
+    assert_eq!(
+        kernel.budget.iter().map(|(metric, change)| (metric.as_str(), *change)).collect::<Vec<_>>(),
+        [("instructions", 0.2)]
+    );
+    assert_eq!(kernel.allow["spill-in-loop"], "the loop runs once");
     let launch = kernel.launch.as_ref().unwrap();
     let typed = |kind: &str, value: &str| Argument::Typed(kind.to_owned(), value.to_owned());
     assert_eq!(launch.grid[0].evaluate(&bindings(&[("B", 3), ("H", 100)])), Ok(3));

@@ -36,6 +36,10 @@ pub struct Environment {
     pub python: Option<PathBuf>,
     /// `GPUEMU_PTXAS`: the assembler that reports real registers and spills.
     pub ptxas: Option<PathBuf>,
+    /// `GPUEMU_NVCC`: the compiler that writes committed PTX again.
+    pub nvcc: Option<PathBuf>,
+    /// `PATH`: where tools are looked for.
+    pub search_path: Option<OsString>,
     /// `GPUEMU_JUNIT`: where a test binary leaves its JUnit report: a file, or a folder for several binaries.
     pub junit: Option<PathBuf>,
     /// `RUST_TEST_THREADS`: tests run at once.
@@ -50,6 +54,8 @@ pub struct Environment {
     pub nextest: bool,
     /// `CI`: nobody is watching the terminal.
     pub ci: bool,
+    /// `GITHUB_ACTIONS`: findings are printed as annotations too.
+    pub github: bool,
     /// `INSTA_*`: what becomes of a snapshot that differs.
     pub snapshots: Snapshots,
 }
@@ -158,6 +164,8 @@ impl Environment {
             update: reader.choice("GPUEMU_UPDATE", &[("ptx", Update::Ptx)]),
             python: reader.path("GPUEMU_PYTHON"),
             ptxas: reader.path("GPUEMU_PTXAS"),
+            nvcc: reader.path("GPUEMU_NVCC"),
+            search_path: (reader.lookup)("PATH").filter(|value| !value.is_empty()),
             junit: reader.path("GPUEMU_JUNIT"),
             test_threads: reader
                 .parsed("RUST_TEST_THREADS", "a number of threads, 1 or more", |text| text.parse().ok()),
@@ -166,6 +174,7 @@ impl Environment {
             shuffle_seed: reader.parsed("RUST_TEST_SHUFFLE_SEED", "a number", |text| text.parse().ok()),
             nextest: reader.flag("NEXTEST", "0"),
             ci: reader.flag("CI", "false"),
+            github: reader.flag("GITHUB_ACTIONS", "false"),
             snapshots: Snapshots {
                 update: reader.snapshot_update(),
                 force_pass: reader.choice("INSTA_FORCE_PASS", &[("0", false), ("1", true)]).unwrap_or(false),
@@ -308,6 +317,8 @@ mod tests {
             ("GPUEMU_UPDATE", "ptx"),
             ("GPUEMU_PYTHON", "venv/bin/python"),
             ("GPUEMU_PTXAS", "/usr/bin/ptxas"),
+            ("GPUEMU_NVCC", "/usr/bin/nvcc"),
+            ("PATH", "/usr/bin:/bin"),
             ("GPUEMU_JUNIT", "junit.xml"),
             ("RUST_TEST_THREADS", "3"),
             ("RUST_TEST_NOCAPTURE", "1"),
@@ -315,6 +326,7 @@ mod tests {
             ("RUST_TEST_SHUFFLE_SEED", "5"),
             ("NEXTEST", "1"),
             ("CI", "true"),
+            ("GITHUB_ACTIONS", "true"),
             ("INSTA_UPDATE", "unseen"),
             ("INSTA_FORCE_PASS", "1"),
             ("INSTA_PENDING_DIR", "pending"),
@@ -334,6 +346,8 @@ mod tests {
             update: Some(Update::Ptx),
             python: Some("venv/bin/python".into()),
             ptxas: Some("/usr/bin/ptxas".into()),
+            nvcc: Some("/usr/bin/nvcc".into()),
+            search_path: Some("/usr/bin:/bin".into()),
             junit: Some("junit.xml".into()),
             test_threads: NonZeroUsize::new(3),
             no_capture: true,
@@ -341,6 +355,7 @@ mod tests {
             shuffle_seed: Some(5),
             nextest: true,
             ci: true,
+            github: true,
             snapshots: Snapshots {
                 update: SnapshotUpdate::Unseen,
                 force_pass: true,

@@ -9,6 +9,14 @@ pub enum Error {
     Config(String),
     /// No op of that name (`OpNotFound`).
     OpNotFound(String),
+    /// No entry of that name in a compiled kernel (`KernelNotFound`).
+    KernelNotFound(String),
+    /// The committed PTX of a kernel is missing or not that of its source (`ArtifactNotFound`).
+    Artifact(String),
+    /// A PTX file cannot be read (`PtxParseError`).
+    Ptx(String),
+    /// A tool of the CUDA toolkit is missing or did not answer (`ToolFailed`).
+    Tool(String),
     /// A spec, a name or an argument is malformed (`InvalidRequest`).
     InvalidRequest(String),
     /// A reference could not answer (`ReferenceScriptFailed`).
@@ -31,6 +39,10 @@ impl Error {
         match self {
             Error::Config(_) => "ConfigError",
             Error::OpNotFound(_) => "OpNotFound",
+            Error::KernelNotFound(_) => "KernelNotFound",
+            Error::Artifact(_) => "ArtifactNotFound",
+            Error::Ptx(_) => "PtxParseError",
+            Error::Tool(_) => "ToolFailed",
             Error::InvalidRequest(_) => "InvalidRequest",
             Error::ReferenceFailed(_) => "ReferenceScriptFailed",
             Error::Calibration(_) => "CalibrationError",
@@ -47,6 +59,10 @@ impl fmt::Display for Error {
         match self {
             Error::Config(message)
             | Error::OpNotFound(message)
+            | Error::KernelNotFound(message)
+            | Error::Artifact(message)
+            | Error::Ptx(message)
+            | Error::Tool(message)
             | Error::InvalidRequest(message)
             | Error::ReferenceFailed(message)
             | Error::Calibration(message)

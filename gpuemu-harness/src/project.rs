@@ -8,11 +8,12 @@ use crate::memory;
 use crate::origin::Origin;
 use crate::pipeline::session::Session;
 use crate::pipeline::trial::{self, Finished};
-use crate::pipeline::{accuracy, calibration};
+use crate::pipeline::{accuracy, artifact, calibration};
 use crate::report::{accuracy as baselines, regressions, results};
 use crate::runner;
 use crate::suite::{Outcome, Suite, TestEntry, Totals};
 use gpuemu_contract::{Contract, DType, TestName};
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,6 +29,8 @@ enum Entry {
     Regression(PathBuf),
     /// `accuracy::softmax::float32`
     Accuracy(String, DType),
+    /// `artifact::softmax_rows::sm_80`
+    Artifact(String, String),
 }
 
 /// The suite over one contract.
@@ -39,6 +42,12 @@ pub struct ProjectSuite {
     worst: Mutex<Vec<(String, f64)>>,
     /// What baselines say of tests that passed.
     notes: Mutex<Vec<String>>,
+    /// What is told of kernels that passed, and for which targets.
+    told: Mutex<BTreeMap<(String, String), Vec<String>>>,
+    /// Annotations of what is told.
+    annotations: Mutex<Vec<String>>,
+    /// Why registers and spills of artifacts were not judged, and of how many.
+    unjudged: Mutex<BTreeMap<String, usize>>,
     /// Why results of passing tests could not be written; failing ones say so in their reports.
     unwritten: Mutex<Vec<String>>,
 }
@@ -51,8 +60,17 @@ impl ProjectSuite {
             Some(text) => Some(read_case(session.contract().root(), text).map_err(in_case)?),
         };
         let results = results::folder(session.contract().root(), &session.contract().project.name);
-        let (worst, notes, unwritten) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Ok(ProjectSuite { session, results, case, worst, notes, unwritten })
+        Ok(ProjectSuite {
+            session,
+            results,
+            case,
+            worst: Mutex::default(),
+            notes: Mutex::default(),
+            told: Mutex::default(),
+            annotations: Mutex::default(),
+            unjudged: Mutex::default(),
+            unwritten: Mutex::default(),
+        })
     }
 
     fn open(origin: Origin) -> Result<ProjectSuite> {
@@ -73,6 +91,10 @@ impl ProjectSuite {
                 let dtype = *contract.op(op)?.dtypes.iter().find(|known| known.name() == dtype)?;
                 Some(Entry::Accuracy(op.to_owned(), dtype))
             }
+            ("artifact", kernel, Some(target), None) => {
+                let target = contract.kernel(kernel)?.targets.iter().find(|known| *known == target)?;
+                Some(Entry::Artifact(kernel.to_owned(), target.clone()))
+            }
             (op, "regressions", None, None) => Some(Entry::Regressions(op.to_owned()))
                 .filter(|_| contract.op(op).is_some() || regressions::list(contract.root(), op).is_err()),
             (op, "regressions", Some(id), None) => {
@@ -85,9 +107,11 @@ impl ProjectSuite {
 
     fn listed(&self, name: String, entry: &Entry) -> TestEntry {
         let cannot_run = match entry {
-            Entry::Test(test) => self.session.left_out(test.dtype),
-            Entry::Accuracy(_, dtype) => self.session.left_out(*dtype),
-            Entry::Regressions(_) | Entry::Regression(_) => None,
+            Entry::Test(test) => {
+                self.session.left_out(test.dtype).or_else(|| self.session.computed_by_kernel(&test.op))
+            }
+            Entry::Accuracy(op, dtype) => self.session.left_out(*dtype).or_else(|| self.session.computed_by_kernel(op)),
+            Entry::Regressions(_) | Entry::Regression(_) | Entry::Artifact(..) => None,
         };
         TestEntry { name, cannot_run, regression: matches!(entry, Entry::Regression(_) | Entry::Regressions(_)) }
     }
@@ -114,10 +138,25 @@ impl ProjectSuite {
         entries
     }
 
+    /// Tests of compiled kernels. What a kernel leaves open is a test that is ignored with the reason.
     fn kernels(&self) -> Vec<TestEntry> {
         let contract = self.session.contract();
         let mut entries = Vec::new();
         for kernel in &contract.kernels {
+            for target in &kernel.targets {
+                let entry = Entry::Artifact(kernel.name.clone(), target.clone());
+                entries.push(self.listed(format!("artifact::{}::{target}", kernel.name), &entry));
+            }
+            if kernel.targets.is_empty() && kernel.source.is_some() {
+                entries.push(TestEntry {
+                    name: format!("artifact::{}", kernel.name),
+                    cannot_run: Some("no `targets` in its [kernels.artifact_checks]".to_owned()),
+                    regression: false,
+                });
+            }
+            if kernel.op.is_none() && kernel.reference.is_none() {
+                continue;
+            }
             for dtype in &kernel.dtypes {
                 for strategy in &contract.validation.strategies {
                     if strategy.selects().is_none() {
@@ -193,6 +232,10 @@ impl ProjectSuite {
                 together.failure = (!reports.is_empty()).then_some(reports);
                 together
             }
+            Entry::Artifact(kernel, target) => match self.artifact(name, &kernel, &target) {
+                Ok(outcome) => outcome,
+                Err(error) => failed(name, &error),
+            },
             Entry::Accuracy(op, dtype) => match self.accuracy(name, &op, dtype) {
                 Ok(outcome) => outcome,
                 Err(error) => failed(name, &error),
@@ -203,6 +246,26 @@ impl ProjectSuite {
     /// What `GPUEMU_CALIBRATE` asks for, before a test of an op runs.
     fn calibrated(&self, op: &str, dtype: DType) -> Result<()> {
         calibration::prepare(&self.session, self.session.op(op)?, dtype)
+    }
+
+    /// Inspects a compiled kernel.
+    fn artifact(&self, name: &str, kernel: &str, target: &str) -> Result<Outcome> {
+        let contract = self.session.contract();
+        let kernel = contract.kernel(kernel).ok_or_else(|| Error::NotFound(format!("no kernel {kernel}")))?;
+        let is_test = |test: &str| self.entry(test).is_some();
+        let finished = artifact::run(&self.session, name, kernel, target, &self.results, is_test);
+        let mut properties = finished.figures;
+        for note in finished.told {
+            properties.push(("note".to_owned(), note.clone()));
+            let mut told = self.told.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            told.entry((kernel.name.clone(), note)).or_default().push(target.to_owned());
+        }
+        self.annotations.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).extend(finished.annotations);
+        properties.extend(finished.unjudged.into_iter().map(|check| ("unjudged".to_owned(), check)));
+        if let Some(why) = finished.no_ptxas {
+            *self.unjudged.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).entry(why).or_default() += 1;
+        }
+        Ok(Outcome { failure: finished.failure, properties })
     }
 
     /// Measures the accuracy of an op and compares with the accepted one.
@@ -303,7 +366,9 @@ impl Suite for ProjectSuite {
     fn resolve(&self, name: &str) -> Option<TestEntry> {
         match self.entry(name) {
             Some(entry) => Some(self.listed(name.to_owned(), &entry)),
-            None if name.starts_with("kernel::") => self.kernels().into_iter().find(|kernel| kernel.name == name),
+            None if name.starts_with("kernel::") || name.starts_with("artifact::") => {
+                self.kernels().into_iter().find(|kernel| kernel.name == name)
+            }
             None => None,
         }
     }
@@ -340,6 +405,17 @@ impl Suite for ProjectSuite {
         let mut notes = self.notes.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
         notes.sort();
         lines.append(&mut notes);
+        for ((kernel, note), targets) in self.told.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).iter_mut() {
+            targets.sort();
+            lines.push(format!("artifact::{kernel}::{}: {note}", targets.join(", ")));
+        }
+        for (why, count) in self.unjudged.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).iter() {
+            let artifacts = if *count == 1 { "artifact" } else { "artifacts" };
+            lines.push(format!(
+                "registers, spills and accepted figures of ptxas were not judged for {count} {artifacts}: {why}"
+            ));
+        }
+        lines.extend(self.annotations.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).iter().cloned());
         let unwritten = self.unwritten.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some(first) = unwritten.first() {
             let more = match unwritten.len() {

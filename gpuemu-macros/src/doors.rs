@@ -87,7 +87,19 @@ pub fn tests(input: TokenStream, load: Load) -> TokenStream {
             });
             quote!(mod accuracy { #(#ops)* })
         });
-        quote!(#(#modules)* #baselines)
+        let kernels = project.contract.kernels.iter().filter(|kernel| !kernel.targets.is_empty());
+        let artifacts: Vec<TokenStream> = kernels
+            .map(|kernel| {
+                let kernel_module = format_ident!("{}", kernel.name);
+                let targets = kernel
+                    .targets
+                    .iter()
+                    .map(|target| run(&format!("artifact::{}::{target}", kernel.name), format_ident!("{target}")));
+                quote!(mod #kernel_module { #(#targets)* })
+            })
+            .collect();
+        let artifacts = (!artifacts.is_empty()).then(|| quote!(mod artifact { #(#artifacts)* }));
+        quote!(#(#modules)* #baselines #artifacts)
     });
     expanded.unwrap_or_else(|error| error.to_compile_error())
 }

@@ -26,7 +26,27 @@ pub enum Error {
         /// How many entries there are.
         entries: usize,
     },
+    /// No architecture of that name is known.
+    UnknownTarget(String),
+    /// The description of an architecture is wrong.
+    Arch(String),
+    /// A tool of NVIDIA's is not there, or what was found is not that tool.
+    ToolMissing(String),
+    /// A tool does not take this module: its version of PTX, its target or its text.
+    Refused {
+        /// One-based line of the PTX text, where the tool names one.
+        line: Option<u32>,
+        /// What the tool says.
+        message: String,
+    },
+    /// A tool died, hung, or printed what is not understood.
+    ToolFailed(String),
+    /// A file could not be read or written.
+    File(String),
 }
+
+/// What this crate's functions answer.
+pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 /// Where a text stops being PTX.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +81,12 @@ impl fmt::Display for Error {
                     (None, entries) => write!(f, " among its {entries}"),
                 }
             }
+            Error::UnknownTarget(message)
+            | Error::ToolMissing(message)
+            | Error::ToolFailed(message)
+            | Error::File(message)
+            | Error::Refused { message, .. } => f.write_str(message),
+            Error::Arch(message) => write!(f, "the description of an architecture is wrong: {message}"),
             Error::TooLong { bytes } => {
                 write!(f, "the text is {bytes} bytes long: a module has less than {} (4 GiB)", 1_u64 << 32)
             }

@@ -2,5 +2,6 @@
 
 pub mod programs;
 pub mod projects;
+pub mod ptx;
 pub mod sessions;
 pub mod synthetic;

@@ -2,6 +2,7 @@
 
 use gpuemu_tests::programs::{Ran, ran};
 use gpuemu_tests::projects::{MANIFEST, Project};
+use gpuemu_tests::ptx::SCALE;
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
@@ -33,6 +34,12 @@ reference = "relu"
 dims = { N = [1, 7, 40] }
 inputs = { x = ["N"] }
 outputs = { out = ["N"] }
+
+[[kernels]]
+name = "scale"
+source = "kernels/scale.ptx"
+[kernels.artifact_checks]
+targets = ["sm_80"]
 "#;
 
 /// Kernels with a relative error that the environment chooses, so that one build can be exact and less so.
@@ -76,6 +83,7 @@ fn project(name: &str) -> Project {
             ("Cargo.toml", &manifest),
             ("gpuemu.toml", CONTRACT),
             ("src/lib.rs", KERNELS),
+            ("kernels/scale.ptx", SCALE),
             ("tests/bindings/mod.rs", BINDINGS),
             ("tests/whole.rs", "mod bindings;\ngpuemu_harness::main!();\n"),
             ("tests/each.rs", "mod bindings;\ngpuemu_harness::tests!();\n"),
@@ -185,6 +193,24 @@ fn a_baseline_is_made_accepted_kept_and_defended() {
     let each = ran(&mut project.cargo(&["test", "-q", "--test", "each", "--", name]));
     assert_eq!(each.code, Some(0), "{each:?}");
     assert!(each.out.contains("1 passed"), "{each:?}");
+
+    // Compiled kernels have theirs too, through both doors.
+    let name = "artifact::scale::sm_80";
+    let new = whole(&project, name, &[]);
+    assert_eq!(new.code, Some(101), "{new:?}");
+    let said = "artifact::scale::sm_80 failed: no accepted figures yet in gpuemu-snapshots/artifact/scale.sm_80.snap";
+    assert!(new.out.contains(said), "{new:?}");
+    let accepted = project.folder().join("gpuemu-snapshots/artifact/scale.sm_80.snap");
+    fs::rename(accepted.with_extension("snap.new"), &accepted).unwrap();
+    let passes = whole(&project, name, &[("CI", "true")]);
+    assert_eq!(passes.code, Some(0), "{passes:?}");
+    let longer = SCALE.replace("add.f32 %f2, %f1, %f1;", "add.f32 %f2, %f1, %f1;\n    mul.f32 %f2, %f2, %f1;");
+    project.write("kernels/scale.ptx", &longer.replace("ld.global.f32", "ld.global.nc.f32"));
+    let each = ran(project.cargo(&["test", "-q", "--test", "each", "--", name]).env("CI", "true"));
+    assert_eq!(each.code, Some(0), "a tenth more instructions is within the budget: {each:?}");
+    project.write("kernels/scale.ptx", &longer.replace("ret;", "bar.sync 0;\n    ret;"));
+    let each = ran(project.cargo(&["test", "-q", "--test", "each", "--", name]).env("CI", "true"));
+    assert!(each.code == Some(101) && each.out.contains("barriers 0 -> 1"), "{each:?}");
 }
 
 #[test]

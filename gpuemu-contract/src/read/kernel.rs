@@ -5,6 +5,7 @@ use super::{file, values};
 use crate::check::{join, suggestion};
 use crate::document::{Entry, Report, Section};
 use crate::{Argument, ArtifactChecks, Expression, Kernel, Launch, Op, Param, ParamValue, Validation};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// PTX types a typed argument may have.
@@ -45,11 +46,15 @@ fn read_kernel(
     let op_name = section.get("op");
     let op = op_name.and_then(|entry| find_op(report, &entry, ops));
     let reference = section.get("reference").and_then(|entry| file::reference(report, &entry, root));
-    if op_name.is_none() && section.get("reference").is_none() {
+    let checks = section.section("artifact_checks");
+    let targets = read_targets(report, checks);
+    if op_name.is_none() && section.get("reference").is_none() && targets.is_empty() {
         report.error(
             section.span(),
             "the kernel has no `op` and no `reference`",
-            "write `op = ...`, the name of one of [[ops]]".to_owned(),
+            "write `op = ...`, the name of one of [[ops]], or `targets` in its [kernels.artifact_checks] to test its \
+             compiled form alone"
+                .to_owned(),
         );
     }
     let mut tolerances = op.map_or_else(|| validation.tolerances.clone(), |op| op.tolerances.clone());
@@ -70,7 +75,6 @@ fn read_kernel(
         (Some(launch), _, Some(op)) => read_launch(report, &launch, op),
         _ => None,
     };
-    let checks = section.section("artifact_checks");
     Some(Kernel {
         name: section.text("name")?.to_owned(),
         line: report.line(&section.span()),
@@ -80,8 +84,11 @@ fn read_kernel(
         entry: section.text("entry").map(str::to_owned),
         dtypes,
         launch,
-        targets: read_targets(report, checks),
+        targets,
         artifact_checks: read_checks(checks),
+        compile_options: read_options(report, section),
+        budget: pairs(section, "budget", |entry| entry.number()),
+        allow: pairs(section, "allow", |entry| entry.text().map(str::to_owned)),
         tolerances,
         invariants: match (section.section("invariants"), op) {
             (Some(written), _) => values::invariants(report, written),
@@ -127,7 +134,44 @@ fn read_targets(report: &mut Report<'_>, section: Option<Section<'_>>) -> Vec<St
             );
         }
     }
+    let mut targets = values::texts(entry);
+    let mut seen = std::collections::BTreeSet::new();
+    targets.retain(|target| seen.insert(target.clone()));
+    targets
+}
+
+/// Options that say what is compiled, into what and for which target: gpuemu gives them itself.
+const OWN_OPTIONS: [&str; 12] = [
+    "-o",
+    "--output-file",
+    "-ptx",
+    "--ptx",
+    "-cubin",
+    "--cubin",
+    "-c",
+    "--compile",
+    "-arch",
+    "--gpu-architecture",
+    "-gencode",
+    "--generate-code",
+];
+
+fn read_options(report: &mut Report<'_>, section: &Section<'_>) -> Vec<String> {
+    let entry = section.get("compile_options");
+    for item in entry.map(|entry| entry.items()).unwrap_or_default() {
+        let text = item.text().unwrap_or_default();
+        if OWN_OPTIONS.contains(&text.split('=').next().unwrap_or_default()) {
+            let help = "it compiles the source to PTX once for each of `targets`".to_owned();
+            report.error(item.span(), format!("`{text}` is an option that gpuemu gives itself"), help);
+        }
+    }
     values::texts(entry)
+}
+
+/// The entries of a table that read as what it holds.
+fn pairs<T>(section: &Section<'_>, key: &str, value: impl Fn(&Entry<'_>) -> Option<T>) -> BTreeMap<String, T> {
+    let entries = section.section(key).map(|section| section.entries()).unwrap_or_default();
+    entries.iter().filter_map(|entry| Some((entry.key.to_owned(), value(entry)?))).collect()
 }
 
 fn read_checks(section: Option<Section<'_>>) -> ArtifactChecks {

@@ -1,3 +1,11 @@
-//! Figures of what was built and run, and the accepted ones they are held against.
+//! What the compiled artifact of a kernel costs, and the accepted figures that those of this run are held against.
 
+pub mod artifact;
+pub mod committed;
+pub mod compile;
+pub mod figures;
+pub mod finding;
+pub mod lint;
+pub mod policy;
+pub mod sarif;
 pub mod snapshot;

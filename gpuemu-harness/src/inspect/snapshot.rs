@@ -10,6 +10,9 @@ use std::fmt::Write;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+/// So many figures are shown whether they changed or not.
+const MANY: usize = 12;
+
 /// The folder beside `gpuemu.toml` that holds accepted figures.
 pub const FOLDER: &str = "gpuemu-snapshots";
 
@@ -22,6 +25,26 @@ pub struct Metric {
     pub value: f64,
     /// What a change of it means.
     pub judged: Judged,
+    /// Relative change that is accepted silently, where it is not that of the whole baseline.
+    pub budget: Option<f64>,
+    /// Where a person should look when it changed: `kernels/softmax.cu:12`.
+    pub place: Option<String>,
+}
+
+impl Metric {
+    /// A figure with the budget of its baseline and no place.
+    pub fn new(name: impl Into<String>, value: f64, judged: Judged) -> Metric {
+        Metric { name: name.into(), value, judged, budget: None, place: None }
+    }
+}
+
+/// A tool that reports some of the figures, and that another machine may have not or in another version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tool {
+    /// Its name, which is also that of its fact in [`Baseline::info`]; its figures are called `<name>_...`.
+    pub name: &'static str,
+    /// Its version, or why it reports nothing here.
+    pub version: std::result::Result<String, String>,
 }
 
 /// What a change of a figure means.
@@ -52,6 +75,10 @@ pub struct Baseline<'a> {
     pub info: Vec<(&'static str, String)>,
     /// The figures, in the order they are shown.
     pub metrics: Vec<Metric>,
+    /// Tools whose figures are compared only where they are there, and judged only by the version that was accepted.
+    pub tools: Vec<Tool>,
+    /// What names of figures begin with that are parts of a whole: shown, and 0 where they are not written.
+    pub parts: &'static [&'static str],
 }
 
 /// When a change is too large, and what follows.
@@ -71,6 +98,8 @@ enum Change {
     Worse,
     /// Only one side has it.
     OneSided,
+    /// A tool's figure that the accepted one cannot be held against: no tool here, none there, or another version.
+    Unjudged,
 }
 
 /// What became of a comparison.
@@ -80,12 +109,15 @@ pub struct Judgement {
     pub failure: Option<String>,
     /// What a person should know of a test that passes, one line each.
     pub notes: Vec<String>,
+    /// What was not judged and why, one line a tool.
+    pub unjudged: Vec<String>,
 }
 
 /// Compares figures with the accepted ones and writes what is to be reviewed.
 ///
 /// - No accepted file, or another set of figures: a failure until it is reviewed, as in insta.
 /// - A figure worse by more than the budget: a failure, or a note where the policy says so; either way it can be reviewed.
+/// - Figures of a tool that is not here, was not there, or has another version: never a failure, and told.
 /// - Otherwise it passes and the accepted file stays as it is, so that many changes within the budget cannot add up to a
 ///   large one. Figures that are better by more than the budget are told: `INSTA_UPDATE=force` accepts them.
 ///
@@ -100,35 +132,36 @@ pub fn judge(baseline: &Baseline<'_>, budget: Budget, settings: &Snapshots) -> R
         Ok(accepted) => accepted,
         Err(message) => {
             let said = format!("{}: {message}", baseline.file.display());
-            return unmatched(baseline, &path, &pending, settings, said, &[]);
+            return unmatched(baseline, &path, &pending, settings, said, &Comparison::default());
         }
     };
     let Some(accepted) = accepted else {
         let said = format!("no accepted figures yet in {}", baseline.file.display());
-        return unmatched(baseline, &path, &pending, settings, said, &[]);
+        return unmatched(baseline, &path, &pending, settings, said, &Comparison::default());
     };
-    let rows = compare(&accepted, &baseline.metrics, budget.relative);
+    let compared = compare(&accepted, baseline, budget.relative);
+    let rows = &compared.rows;
     let named = |change: Change| rows.iter().filter(move |row| row.change == change).map(Row::told);
     if rows.iter().any(|row| row.change == Change::OneSided) {
         let said = format!("other figures than the accepted ones: {}", joined(named(Change::OneSided)));
-        return unmatched(baseline, &path, &pending, settings, said, &rows);
+        return unmatched(baseline, &path, &pending, settings, said, &compared);
     }
     if rows.iter().any(|row| row.change == Change::Worse) {
         let said = format!("worse than accepted: {}", joined(named(Change::Worse)));
         if budget.fails {
-            return unmatched(baseline, &path, &pending, settings, said, &rows);
+            return unmatched(baseline, &path, &pending, settings, said, &compared);
         }
         store(baseline, &path, &pending, settings)?;
-        return Ok(Judgement { failure: None, notes: vec![said] });
+        return Ok(Judgement { failure: None, notes: vec![said], unjudged: compared.unjudged });
     }
     let _ = std::fs::remove_file(&pending);
     if settings.update == SnapshotUpdate::Force {
         write_atomically(&path, text(baseline).as_bytes())?;
-        return Ok(Judgement::default());
+        return Ok(Judgement { unjudged: compared.unjudged, ..Judgement::default() });
     }
     let better = joined(named(Change::Better));
-    let note = format!("better than accepted: {better}; INSTA_UPDATE=force keeps that");
-    Ok(Judgement { failure: None, notes: if better.is_empty() { Vec::new() } else { vec![note] } })
+    let note = (!better.is_empty()).then(|| format!("better than accepted: {better}; INSTA_UPDATE=force keeps that"));
+    Ok(Judgement { failure: None, notes: note.into_iter().collect(), unjudged: compared.unjudged })
 }
 
 fn joined(names: impl Iterator<Item = String>) -> String {
@@ -142,19 +175,22 @@ fn unmatched(
     pending: &Path,
     settings: &Snapshots,
     said: String,
-    rows: &[Row],
+    compared: &Comparison,
 ) -> Result<Judgement> {
     let written = store(baseline, path, pending, settings)?;
     if written.as_deref() == Some(path) || settings.force_pass {
-        return Ok(Judgement { failure: None, notes: vec![said] });
+        return Ok(Judgement { failure: None, notes: vec![said], unjudged: compared.unjudged.clone() });
     }
     let mut failure = format!("{said}\n");
-    let table: Vec<[String; 4]> = match rows {
+    let rows = &compared.rows;
+    let table: Vec<[String; 4]> = match rows[..] {
         [] => baseline
             .metrics
             .iter()
             .map(|metric| [metric.name.clone(), number(metric.value), String::new(), String::new()])
             .collect(),
+        // Of many figures, those that are as they were would only hide the others.
+        _ if rows.len() > MANY => rows.iter().filter(|row| row.accepted != row.now).map(Row::cells).collect(),
         _ => rows.iter().map(Row::cells).collect(),
     };
     let head = if rows.is_empty() { ["figure", "now", "", ""] } else { ["figure", "accepted", "now", ""] };
@@ -166,6 +202,15 @@ fn unmatched(
         let line = format!("  {name:<0$}  {old:>1$}  {new:>2$}  {remark}", widths[0], widths[1], widths[2]);
         let _ = writeln!(failure, "{}", line.trim_end());
     }
+    match rows.iter().filter(|row| row.accepted == row.now).count() {
+        equal if rows.len() > MANY && equal > 0 => {
+            let _ = writeln!(failure, "  and {equal} as accepted");
+        }
+        _ => {}
+    }
+    for note in &compared.unjudged {
+        let _ = writeln!(failure, "  {note}");
+    }
     let _ = match written {
         Some(pending) => writeln!(
             failure,
@@ -175,7 +220,7 @@ fn unmatched(
         ),
         None => writeln!(failure, "  review   run it again with INSTA_UPDATE=new (CI writes no snapshots)"),
     };
-    Ok(Judgement { failure: Some(failure), notes: Vec::new() })
+    Ok(Judgement { failure: Some(failure), notes: Vec::new(), unjudged: compared.unjudged.clone() })
 }
 
 fn shown(path: &Path, root: &Path) -> String {
@@ -218,8 +263,14 @@ fn remember(path: &Path, settings: &Snapshots) -> Result<()> {
     appended.map_err(|error| Error::File(format!("cannot write {}: {error}", list.display())))
 }
 
-/// The figures of an accepted file, `None` where there is none.
-fn read(path: &Path) -> std::result::Result<Option<Vec<(String, f64)>>, String> {
+/// What an accepted file holds.
+struct Accepted {
+    figures: Vec<(String, f64)>,
+    info: Vec<(String, String)>,
+}
+
+/// An accepted file, `None` where there is none.
+fn read(path: &Path) -> std::result::Result<Option<Accepted>, String> {
     match std::fs::read(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("cannot be read: {error}")),
@@ -239,7 +290,14 @@ fn read(path: &Path) -> std::result::Result<Option<Vec<(String, f64)>>, String> 
             _ => return Err(format!("`{line}` is no `name = number`")),
         }
     }
-    Ok(Some(figures))
+    let info = match snapshot.metadata().private_info() {
+        Some(insta::internals::Content::Map(entries)) => entries
+            .iter()
+            .filter_map(|(name, value)| Some((name.as_str()?.to_owned(), value.as_str()?.to_owned())))
+            .collect(),
+        _ => Vec::new(),
+    };
+    Ok(Some(Accepted { figures, info }))
 }
 
 /// A snapshot file: metadata in YAML (strings in double quotes, which JSON shares with it), then one figure a line.
@@ -279,6 +337,7 @@ struct Row {
     accepted: Option<f64>,
     now: Option<f64>,
     change: Change,
+    place: Option<String>,
 }
 
 impl Row {
@@ -302,31 +361,83 @@ impl Row {
             Change::Better => "better",
             Change::Worse => "worse",
             Change::OneSided => "not on both sides",
+            Change::Unjudged => "not judged",
         };
-        let remark = [part.as_str(), word].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+        let place = match (&self.place, self.change) {
+            (Some(place), Change::Worse | Change::Better) => format!("at {place}"),
+            _ => String::new(),
+        };
+        let remark =
+            [part.as_str(), word, &place].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
         [self.name.clone(), side(self.accepted), side(self.now), remark]
     }
 }
 
-fn compare(accepted: &[(String, f64)], now: &[Metric], budget: f64) -> Vec<Row> {
+/// All figures of both sides.
+#[derive(Default)]
+struct Comparison {
+    rows: Vec<Row>,
+    /// What is told of the figures that are not judged.
+    unjudged: Vec<String>,
+}
+
+fn compare(accepted: &Accepted, baseline: &Baseline<'_>, budget: f64) -> Comparison {
+    let now = &baseline.metrics;
     let mut rows: Vec<Row> = now
         .iter()
         .map(|metric| {
-            let old = accepted.iter().find(|(name, _)| *name == metric.name).map(|(_, value)| *value);
+            let old = accepted.figures.iter().find(|(name, _)| *name == metric.name).map(|(_, value)| *value);
             // As it would be read again, so that equal files are equal figures.
             let value = number(metric.value).parse().unwrap_or(metric.value);
+            let budget = metric.budget.unwrap_or(budget);
             let change = old.map_or(Change::OneSided, |old| change(old, value, metric.judged, budget));
-            Row { name: metric.name.clone(), accepted: old, now: Some(value), change }
+            let (name, place) = (metric.name.clone(), metric.place.clone());
+            Row { name, accepted: old, now: Some(value), change, place }
         })
         .collect();
-    let gone = accepted.iter().filter(|(name, _)| !now.iter().any(|metric| metric.name == *name));
+    let gone = accepted.figures.iter().filter(|(name, _)| !now.iter().any(|metric| metric.name == *name));
     rows.extend(gone.map(|(name, value)| Row {
         name: name.clone(),
         accepted: Some(*value),
         now: None,
         change: Change::OneSided,
+        place: None,
     }));
-    rows
+    for row in rows.iter_mut().filter(|row| baseline.parts.iter().any(|part| row.name.starts_with(part))) {
+        row.accepted.get_or_insert(0.0);
+        row.now.get_or_insert(0.0);
+        row.change = Change::Within;
+    }
+    let unjudged = baseline.tools.iter().filter_map(|tool| set_apart(&mut rows, tool, accepted)).collect();
+    Comparison { rows, unjudged }
+}
+
+/// Takes a tool's figures out of the judgement where the two sides have not the same tool, and says so.
+fn set_apart(rows: &mut [Row], tool: &Tool, accepted: &Accepted) -> Option<String> {
+    let prefix = format!("{}_", tool.name);
+    let old = accepted.info.iter().find(|(name, _)| name == tool.name).map(|(_, version)| version);
+    if tool.version.as_ref().ok() == old {
+        return None;
+    }
+    let mut changed = Vec::new();
+    let mut any = false;
+    for row in rows.iter_mut().filter(|row| row.name.starts_with(&prefix)) {
+        any = true;
+        if row.change != Change::Within {
+            row.change = Change::Unjudged;
+            changed.push(row.told());
+        }
+    }
+    let changed = if changed.is_empty() { "no figure differs".to_owned() } else { changed.join(", ") };
+    any.then(|| match (&tool.version, old) {
+        (Err(why), _) => format!("accepted figures of {} are not compared: {why}", tool.name),
+        (Ok(version), None) => {
+            format!("figures of {} {version} are not accepted yet: INSTA_UPDATE=force keeps them", tool.name)
+        }
+        (Ok(version), Some(old)) => {
+            format!("{} is {version} and was {old}, so its figures are told and not judged: {changed}", tool.name)
+        }
+    })
 }
 
 fn change(accepted: f64, now: f64, judged: Judged, budget: f64) -> Change {
@@ -368,10 +479,9 @@ mod tests {
             file: Path::new(FOLDER).join("accuracy").join("silu.float32.snap"),
             description: "errors of `silu`: a \"test\"".to_owned(),
             info: vec![("dtype", "float32".to_owned()), ("cases", "60".to_owned())],
-            metrics: metrics
-                .iter()
-                .map(|&(name, value, judged)| Metric { name: name.to_owned(), value, judged })
-                .collect(),
+            metrics: metrics.iter().map(|&(name, value, judged)| Metric::new(name, value, judged)).collect(),
+            tools: Vec::new(),
+            parts: &["mix_"],
         }
     }
 
@@ -501,7 +611,7 @@ mod tests {
         );
         let lenient = Budget { fails: false, ..BUDGET };
         let told = judge(&worse, lenient, &settings(SnapshotUpdate::Nothing)).unwrap();
-        assert_eq!(told, Judgement { failure: None, notes: vec![lines[0].to_owned()] });
+        assert_eq!(told, Judgement { notes: vec![lines[0].to_owned()], ..Judgement::default() });
         let forced = Snapshots { force_pass: true, ..settings(SnapshotUpdate::Pending) };
         assert_eq!(judge(&worse, BUDGET, &forced).unwrap().failure, None);
     }
@@ -526,6 +636,102 @@ mod tests {
             assert!(failure.contains(said), "{text}: {failure}");
             assert!(path.with_extension("snap.new").exists(), "{text}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text, "never overwritten unasked");
+        }
+    }
+
+    #[test]
+    fn a_figure_may_have_a_budget_of_its_own_and_a_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = settings(SnapshotUpdate::InPlace);
+        let make = |wide: f64, spills: f64| {
+            let mut new = baseline(folder.path(), &[("wide", wide, Judged::HigherIsBetter), ("spills", spills, LOWER)]);
+            new.metrics[0].budget = Some(0.5);
+            new.metrics[1].place = Some("k.cu:7".to_owned());
+            new
+        };
+        judge(&make(16.0, 0.0), BUDGET, &write).unwrap();
+        assert_eq!(judge(&make(11.0, 0.0), BUDGET, &write).unwrap(), Judgement::default());
+        let failure = judge(&make(10.0, 4.0), BUDGET, &settings(SnapshotUpdate::Nothing)).unwrap().failure.unwrap();
+        let lines: Vec<&str> = failure.lines().collect();
+        assert_eq!(
+            lines[..4],
+            [
+                "worse than accepted: wide 16 -> 10, spills 0 -> 4",
+                "  figure  accepted  now",
+                "  wide          16   10  -38% worse",
+                "  spills         0    4  worse at k.cu:7",
+            ]
+        );
+    }
+
+    #[test]
+    fn parts_of_a_whole_come_and_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let shown = Judged::Shown;
+        let old = [("instructions", 10.0, LOWER), ("mix_move", 4.0, shown), ("mix_half", 6.0, shown)];
+        judge(&baseline(folder.path(), &old), BUDGET, &settings(SnapshotUpdate::InPlace)).unwrap();
+        let new = [("instructions", 10.0, LOWER), ("mix_move", 8.0, shown), ("mix_single", 2.0, shown)];
+        let judgement = judge(&baseline(folder.path(), &new), BUDGET, &settings(SnapshotUpdate::Nothing)).unwrap();
+        assert_eq!(judgement, Judgement::default());
+    }
+
+    #[test]
+    fn figures_of_a_tool_are_judged_by_the_version_that_was_accepted() {
+        // The versions accepted and here, the registers accepted and here; what is told, and whether it fails.
+        let absent = Err("no ptxas here");
+        let table: [(std::result::Result<&str, &str>, f64, std::result::Result<&str, &str>, f64, &str, bool); 7] = [
+            (Ok("12.9"), 32.0, Ok("12.9"), 32.0, "", false),
+            (Ok("12.9"), 32.0, Ok("12.9"), 40.0, "", true),
+            (
+                Ok("12.9"),
+                32.0,
+                Ok("13.4"),
+                40.0,
+                "ptxas is 13.4 and was 12.9, so its figures are told and not judged: ptxas_registers 32 -> 40",
+                false,
+            ),
+            (
+                Ok("12.9"),
+                32.0,
+                Ok("13.4"),
+                32.0,
+                "ptxas is 13.4 and was 12.9, so its figures are told and not judged: no figure differs",
+                false,
+            ),
+            (Ok("12.9"), 32.0, absent, 0.0, "accepted figures of ptxas are not compared: no ptxas here", false),
+            (
+                absent,
+                0.0,
+                Ok("12.9"),
+                32.0,
+                "figures of ptxas 12.9 are not accepted yet: INSTA_UPDATE=force keeps them",
+                false,
+            ),
+            (absent, 0.0, absent, 0.0, "", false),
+        ];
+        for (old, old_registers, new, new_registers, told, fails) in table {
+            let folder = tempfile::tempdir().unwrap();
+            let make = |version: std::result::Result<&str, &str>, registers: f64, instructions: f64| {
+                let mut made = baseline(folder.path(), &[("instructions", instructions, LOWER)]);
+                if let Ok(version) = version {
+                    made.metrics.push(Metric::new("ptxas_registers", registers, LOWER));
+                    made.info.push(("ptxas", version.to_owned()));
+                }
+                let version = version.map(str::to_owned).map_err(str::to_owned);
+                made.tools = vec![Tool { name: "ptxas", version }];
+                made
+            };
+            judge(&make(old, old_registers, 100.0), BUDGET, &settings(SnapshotUpdate::InPlace)).unwrap();
+            let judgement =
+                judge(&make(new, new_registers, 100.0), BUDGET, &settings(SnapshotUpdate::Nothing)).unwrap();
+            let notes: Vec<&str> = judgement.unjudged.iter().map(String::as_str).collect();
+            assert_eq!(judgement.failure.is_some(), fails, "{told}");
+            assert_eq!(notes, Vec::from_iter(Some(told).filter(|told| !told.is_empty())));
+            // The other figures are judged all the same, and what is not judged is told there too.
+            let other = judge(&make(new, new_registers, 200.0), BUDGET, &settings(SnapshotUpdate::Nothing)).unwrap();
+            let failure = other.failure.unwrap();
+            assert!(failure.starts_with("worse than accepted: instructions 100 -> 200"), "{failure}");
+            assert!(failure.contains(told), "{failure}");
         }
     }
 

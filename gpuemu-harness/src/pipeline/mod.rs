@@ -1,6 +1,7 @@
 //! One case through all stages, and the cases of one test.
 
 pub mod accuracy;
+pub mod artifact;
 pub mod calibration;
 pub mod check;
 mod explain;

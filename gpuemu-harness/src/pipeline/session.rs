@@ -8,13 +8,15 @@ use crate::mirror::worker::Workers;
 use crate::mirror::{self, Mirror};
 use crate::process;
 use crate::python::Python;
+use crate::report::results;
 use crate::subject::Subject;
 use crate::subject::function::Function;
 use crate::subject::script::ScriptSubject;
 use crate::tensor::Array;
 use gpuemu_contract::{Contract, DType, Op, Strategy};
+use gpuemu_ptx::vendor::{self, Toolbox};
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -31,6 +33,9 @@ pub struct Session {
     workers: Arc<Workers>,
     mirrors: Mutex<HashMap<String, Slot<dyn Mirror>>>,
     subjects: Mutex<HashMap<String, Slot<dyn Subject>>>,
+    toolbox: Toolbox,
+    /// Committed PTX that this process has compiled again.
+    updated: Mutex<HashMap<PathBuf, Arc<OnceLock<Result<()>>>>>,
     started: Instant,
     keeps_regressions: bool,
 }
@@ -64,6 +69,7 @@ impl Session {
         }
         let envelopes = Envelopes::load(contract.root(), environment.calibrate)?;
         let python = Python::new(environment.python.as_deref());
+        let toolbox = Toolbox::new(tools(&environment, contract.root()));
         let workers = Arc::new(Workers::new(contract.root(), python, process::TIMEOUT));
         Ok(Session {
             contract,
@@ -73,6 +79,8 @@ impl Session {
             workers,
             mirrors: Mutex::default(),
             subjects: Mutex::default(),
+            toolbox,
+            updated: Mutex::default(),
             started: Instant::now(),
             keeps_regressions: true,
         })
@@ -135,6 +143,26 @@ impl Session {
             false => format!("GPUEMU_STRATEGIES={} ", spec.test.strategy),
         };
         format!("{strategies}GPUEMU_CASE='{spec}' cargo test {target}-- --exact {}", spec.test)
+    }
+
+    /// The command that runs one test alone.
+    pub fn rerun(&self, test: &str) -> String {
+        let target = test_target().map_or(String::new(), |target| format!("--test {target} "));
+        format!("cargo test {target}-- --exact {test}")
+    }
+
+    /// NVIDIA's tools, where they are here.
+    pub fn toolbox(&self) -> &Toolbox {
+        &self.toolbox
+    }
+
+    /// Compiles a file once in this process, however many kernels and tests share it.
+    pub fn update_once(&self, file: PathBuf, compile: impl FnOnce() -> Result<()>) -> Result<()> {
+        let slot = {
+            let mut updated = self.updated.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            updated.entry(file).or_default().clone()
+        };
+        slot.get_or_init(compile).clone()
     }
 
     /// The op of a test.
@@ -203,11 +231,37 @@ impl Session {
         )))
     }
 
+    /// Why an op cannot be tested by itself here: nothing is bound to it but a compiled kernel.
+    pub fn computed_by_kernel(&self, op: &str) -> Option<String> {
+        let kernel = self.contract.kernels.iter().find(|kernel| kernel.op.as_deref() == Some(op))?;
+        let bound = self.subjects.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).contains_key(op);
+        let scripted = self.contract.op(op).is_some_and(|op| op.op_script.is_some());
+        let nothing = !bound && !scripted && matches!(Function::bound(op), Ok(None));
+        nothing.then(|| format!("only kernel {} computes it, and compiled kernels are not executed yet", kernel.name))
+    }
+
     /// Puts a subject in place of whatever the op has: for callers that use gpuemu as a library.
     pub fn bind(&self, op: &str, subject: Arc<dyn Subject>) {
         let slot: Slot<dyn Subject> = Arc::default();
         let _ = slot.set(Ok(subject));
         self.subjects.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(op.to_owned(), slot);
+    }
+}
+
+/// Time a tool gets: nvcc takes minutes over templates of large libraries.
+const TOOL_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Where NVIDIA's tools are looked for.
+fn tools(environment: &Environment, root: &Path) -> vendor::Settings {
+    let usual = || PathBuf::from(if cfg!(windows) { "python" } else { "python3" });
+    vendor::Settings {
+        ptxas: environment.ptxas.clone(),
+        nvcc: environment.nvcc.clone(),
+        path: environment.search_path.clone(),
+        python: Some(environment.python.clone().unwrap_or_else(usual)),
+        cache: Some(results::tool_cache(root)),
+        timeout: TOOL_TIMEOUT,
+        ..vendor::Settings::default()
     }
 }
 

@@ -33,7 +33,7 @@ pub struct Measurement<'a> {
 /// The baseline of an op and dtype, in `gpuemu-snapshots/accuracy/<op>.<dtype>.snap` below `root`.
 pub fn baseline<'a>(root: &'a Path, measured: &Measurement<'_>) -> Baseline<'a> {
     let Measurement { op, dtype, compute, subject, strategies, cases, envelope, outputs } = *measured;
-    let shown = |name: &str, value: f64| Metric { name: name.to_owned(), value, judged: Judged::Shown };
+    let shown = |name: &str, value: f64| Metric::new(name, value, Judged::Shown);
     let mut metrics = vec![
         shown("cases", f64::from(cases)),
         shown("envelope.rho", envelope.rho),
@@ -42,11 +42,7 @@ pub fn baseline<'a>(root: &'a Path, measured: &Measurement<'_>) -> Baseline<'a> 
     for (name, total) in outputs {
         let statistics = &total.statistics;
         let mut lower = |figure: &str, value: f64, resolution: f64| {
-            metrics.push(Metric {
-                name: format!("{name}.{figure}"),
-                value,
-                judged: Judged::LowerIsBetter { resolution },
-            });
+            metrics.push(Metric::new(format!("{name}.{figure}"), value, Judged::LowerIsBetter { resolution }));
         };
         lower("max_ulp", statistics.max_ulp, 0.0);
         lower("mean_ulp", statistics.mean_ulp, 0.0);
@@ -67,5 +63,7 @@ pub fn baseline<'a>(root: &'a Path, measured: &Measurement<'_>) -> Baseline<'a> 
             ("profile", if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned()),
         ],
         metrics,
+        tools: Vec::new(),
+        parts: &[],
     }
 }

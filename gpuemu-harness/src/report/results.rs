@@ -69,14 +69,23 @@ pub fn verdict_word(check: Option<Check>) -> &'static str {
 /// binary, or in `target` below `root` when the binary lies elsewhere. Packages that share a target folder are told apart
 /// by `project`; one that has no name goes by its folder's.
 pub fn folder(root: &Path, project: &str) -> PathBuf {
-    let target = std::env::current_exe()
-        .ok()
-        .and_then(|binary| binary.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file()).map(Path::to_owned));
     let project = match (project, root.file_name()) {
         (UNNAMED, Some(folder)) => folder_name(&folder.to_string_lossy()),
         (project, _) => folder_name(project),
     };
-    target.unwrap_or_else(|| root.join("target")).join("gpuemu").join("results").join(project)
+    gpuemu_folder(root).join("results").join(project)
+}
+
+/// Where answers of NVIDIA's tools are kept; it may be deleted at any time.
+pub fn tool_cache(root: &Path) -> PathBuf {
+    gpuemu_folder(root).join("tools")
+}
+
+fn gpuemu_folder(root: &Path) -> PathBuf {
+    let target = std::env::current_exe()
+        .ok()
+        .and_then(|binary| binary.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file()).map(Path::to_owned));
+    target.unwrap_or_else(|| root.join("target")).join("gpuemu")
 }
 
 /// What the contract calls a project whose file does not name it.
@@ -93,8 +102,13 @@ fn folder_name(project: &str) -> String {
     }
 }
 
+/// Where the findings of all tests are gathered, as SARIF, when results go to `folder`.
+pub fn lint_log(folder: &Path) -> PathBuf {
+    folder.ancestors().nth(2).unwrap_or(folder).join("lint.sarif")
+}
+
 /// Replaces the results of one test. The file appears whole or not at all.
-pub fn write(folder: &Path, test: &str, lines: &[Line]) -> Result<PathBuf> {
+pub fn write(folder: &Path, test: &str, lines: &[impl Serialize]) -> Result<PathBuf> {
     let mut text = Vec::new();
     for line in lines {
         serde_json::to_writer(&mut text, line).map_err(|error| Error::Internal(error.to_string()))?;

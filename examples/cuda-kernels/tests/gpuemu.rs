@@ -1,0 +1,3 @@
+//! Runs every test of `gpuemu.toml`.
+
+gpuemu_harness::main!();

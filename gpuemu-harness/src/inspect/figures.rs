@@ -1,0 +1,184 @@
+//! The figures of an artifact, as its snapshot keeps them.
+//!
+//! `gpuemu_contract::artifact::METRICS` names those that may have a budget.
+
+use crate::inspect::artifact::{Artifact, Assembled};
+use crate::inspect::finding::shown;
+use crate::inspect::snapshot::{Judged, Metric};
+use gpuemu_contract::{Expression, Kernel};
+use gpuemu_ptx::metrics::{self, Access, Class, Direction, Metrics};
+use gpuemu_ptx::occupancy::Footprint;
+use gpuemu_ptx::program::{Opcode, Space};
+
+/// What figures begin with that are parts of a whole, and not written where they are 0.
+pub const PARTS: &[&str] = &["mix_", "sass_mix_"];
+
+const LOWER: Judged = Judged::LowerIsBetter { resolution: 0.0 };
+const HIGHER: Judged = Judged::HigherIsBetter;
+
+/// Collects figures.
+struct Figures<'a> {
+    artifact: &'a Artifact<'a>,
+    kernel: &'a Kernel,
+    metrics: Vec<Metric>,
+}
+
+impl Figures<'_> {
+    fn add(&mut self, name: impl Into<String>, value: impl Into<f64>, judged: Judged) {
+        let mut metric = Metric::new(name, value.into(), judged);
+        metric.budget = self.kernel.budget.get(&metric.name).copied();
+        self.metrics.push(metric);
+    }
+
+    /// A figure, and where to look when it changed.
+    fn placed(&mut self, name: &str, value: impl Into<f64>, judged: Judged, place: Option<metrics::Place>) {
+        self.add(name, value, judged);
+        let place = place.map(|place| shown(&self.artifact.place(place), self.artifact.root));
+        self.metrics.last_mut().expect("one was added").place = place;
+    }
+}
+
+/// The figures of an artifact: what its PTX tells, then what `ptxas` and a disassembler do.
+pub fn measure(
+    artifact: &Artifact<'_>,
+    kernel: &Kernel,
+    metrics: &Metrics,
+    assembled: Option<&Assembled>,
+) -> Vec<Metric> {
+    let mut figures = Figures { artifact, kernel, metrics: Vec::new() };
+    // Counts of instructions are far below 2^53.
+    let count = |count: u64| count as f64;
+    figures.placed("live_registers", metrics.pressure.registers, LOWER, metrics.pressure.place);
+    figures.add("instructions", count(metrics.instructions.instructions), LOWER);
+    figures.add("weighted_instructions", count(metrics.instructions.weighted), LOWER);
+    let local = artifact
+        .first(metrics, |form| matches!(form.opcode, Opcode::Ld | Opcode::St) && form.space == Some(Space::Local));
+    figures.placed("local_bytes", count(metrics.local_bytes), LOWER, local);
+    let accesses = metrics.local_loads.instructions + metrics.local_stores.instructions;
+    figures.placed("local_accesses", count(accesses), LOWER, local);
+    figures.add("shared_bytes", count(metrics.shared_bytes), LOWER);
+    for (name, direction) in [("load_bytes", Direction::Load), ("store_bytes", Direction::Store)] {
+        let (mean, narrowest) = width(&metrics.accesses, direction);
+        figures.placed(name, mean, HIGHER, narrowest);
+    }
+    figures.add("branches", count(metrics.branches.instructions), LOWER);
+    let divergent = metrics.divergent.first().copied();
+    figures.placed("divergent_branches", count(metrics.divergent_branches.instructions), LOWER, divergent);
+    figures.add("barriers", count(metrics.barriers.instructions), LOWER);
+    figures.add("global_atomics", count(metrics.global_atomics.instructions), LOWER);
+    figures.add("shared_atomics", count(metrics.shared_atomics.instructions), LOWER);
+    let double = artifact.first(metrics, |form| Class::of(form) == Class::Double);
+    figures.placed("double_instructions", count(metrics.doubles.instructions), LOWER, double);
+    let wrapping = metrics.wrapping.first().copied();
+    figures.placed("wrapping_products", count(metrics.wrapping.len() as u64), LOWER, wrapping);
+    for (class, parts) in &metrics.mix {
+        figures.add(format!("mix_{}", class.name()), count(parts.instructions), Judged::Shown);
+    }
+    if let Some(assembled) = assembled {
+        assemble(&mut figures, assembled);
+    }
+    figures.metrics
+}
+
+fn assemble(figures: &mut Figures<'_>, assembled: &Assembled) {
+    let report = &assembled.report;
+    figures.add("ptxas_registers", report.registers, LOWER);
+    figures.add("ptxas_spill_stores", report.spill_stores, LOWER);
+    figures.add("ptxas_spill_loads", report.spill_loads, LOWER);
+    figures.add("ptxas_stack", report.stack_frame, LOWER);
+    figures.add("ptxas_shared", report.shared, LOWER);
+    if let Some((threads, dynamic)) = launch(figures.artifact, figures.kernel) {
+        let shared = report.shared.saturating_add(dynamic);
+        let footprint = Footprint { registers: report.registers, shared, threads, barriers: report.barriers };
+        let percent = 100.0 * figures.artifact.arch.occupancy(footprint).fraction;
+        figures.add("ptxas_occupancy", percent, HIGHER);
+    }
+    if let Ok(sass) = &assembled.sass {
+        figures.add("sass_instructions", sass.instructions, LOWER);
+        for (class, count) in &sass.by_class {
+            let name = format!("sass_mix_{}", class.to_string().replace(' ', "_"));
+            figures.add(name, *count, Judged::Shown);
+        }
+    }
+}
+
+/// Mean bytes that a thread moves with one access of a direction, loops weighed, 0 without any; and the narrowest of
+/// those in most loops.
+fn width(accesses: &[Access], direction: Direction) -> (f64, Option<metrics::Place>) {
+    let chosen = || accesses.iter().filter(|access| access.direction == direction);
+    let weight = |access: &Access| metrics::TURNS.saturating_pow(access.depth) as f64;
+    let moved: f64 = chosen().map(|access| f64::from(access.bytes) * weight(access)).sum();
+    let number: f64 = chosen().map(weight).sum();
+    let narrowest = chosen().min_by_key(|access| (std::cmp::Reverse(access.depth), access.bytes));
+    (if number > 0.0 { moved / number } else { 0.0 }, narrowest.map(|access| access.place))
+}
+
+/// Threads of a block and bytes of dynamic shared memory, where neither depends on a case.
+fn launch(artifact: &Artifact<'_>, kernel: &Kernel) -> Option<(u32, u32)> {
+    let constant = |size: &Expression| u32::try_from(size.evaluate(&[]).ok()?).ok();
+    let product = |sizes: [u32; 3]| sizes.iter().try_fold(1u32, |threads, size| threads.checked_mul(*size));
+    match &kernel.launch {
+        Some(launch) => {
+            let threads = launch.block.iter().try_fold(1u32, |threads, size| threads.checked_mul(constant(size)?));
+            Some((threads?, constant(&launch.shared)?))
+        }
+        None => Some((product(artifact.function().required_threads?)?, 0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpuemu_ptx::program::FunctionId;
+
+    #[test]
+    fn the_mean_width_weighs_loops() {
+        let access = |instruction, direction, bytes, depth| Access {
+            place: metrics::Place { function: FunctionId(0), instruction, line: 1, location: None },
+            direction,
+            bytes,
+            generic: false,
+            depth,
+        };
+        let accesses = [
+            access(0, Direction::Load, 4, 0),
+            access(1, Direction::Load, 16, 1),
+            access(2, Direction::Load, 16, 1),
+            access(3, Direction::Store, 8, 0),
+        ];
+        // (4 + 160 + 160) / (1 + 10 + 10)
+        let (mean, place) = width(&accesses, Direction::Load);
+        assert!((mean - 324.0 / 21.0).abs() < 1e-12, "{mean}");
+        assert_eq!(place.map(|place| place.instruction), Some(1));
+        assert_eq!(width(&accesses, Direction::Store).0, 8.0);
+        assert_eq!(width(&accesses, Direction::Atomic), (0.0, None));
+    }
+
+    #[test]
+    fn the_contract_names_every_judged_figure() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        std::fs::write(
+            root.join("k.ptx"),
+            ".version 7.0\n.target sm_80\n.visible .entry k()\n.reqntid 64\n{\nret;\n}\n",
+        )
+        .unwrap();
+        let contract = "[[kernels]]\nname = \"k\"\nsource = \"k.ptx\"\n[kernels.artifact_checks]\ntargets = [\"sm_80\"]\n\
+                        [kernels.budget]\nbranches = 0.25\n";
+        let kernel = gpuemu_contract::Contract::parse(contract, &root.join("gpuemu.toml")).unwrap().kernels.remove(0);
+        let artifact = Artifact::open(&kernel, "sm_80", root, "").unwrap();
+        let weighed = metrics::measure(&artifact.program, artifact.entry);
+        let assembled =
+            Assembled { ptxas: "13.5".to_owned(), report: Default::default(), sass: Ok(Default::default()) };
+        let figures = measure(&artifact, &kernel, &weighed, Some(&assembled));
+        let mut names: Vec<&str> =
+            figures.iter().filter(|figure| figure.judged != Judged::Shown).map(|figure| figure.name.as_str()).collect();
+        names.sort_unstable();
+        assert_eq!(names, gpuemu_contract::artifact::METRICS);
+        for figure in &figures {
+            let part = PARTS.iter().any(|part| figure.name.starts_with(part));
+            assert_eq!(part, figure.judged == Judged::Shown, "{}", figure.name);
+            assert_eq!(figure.budget, (figure.name == "branches").then_some(0.25));
+        }
+    }
+}
