@@ -70,7 +70,12 @@ fn unreadable(
         related: Vec::new(),
         allowed: None,
     };
-    let mut failure = format!("{test} failed: {text} [{}]\n", error.code());
+    let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    let mut failure = format!("{test} failed: {first} [{}]\n", error.code());
+    if !rest.is_empty() {
+        failure.push_str(rest);
+        failure.push('\n');
+    }
     if session.environment().github {
         failure.push_str(&finding.annotation(&repository(session.contract().root())));
         failure.push('\n');
