@@ -228,3 +228,11 @@ fn what_cannot_be_reached_costs_nothing() {
     assert_eq!(metrics.instructions, count(8, 8));
     assert_eq!(metrics.functions.len(), 3);
 }
+
+#[test]
+fn classes_are_in_order_and_have_names() {
+    for (index, class) in Class::ALL.into_iter().enumerate() {
+        assert_eq!(class as usize, index);
+        assert!(Class::ALL.iter().all(|other| (other.name() == class.name()) == (*other == class)));
+    }
+}

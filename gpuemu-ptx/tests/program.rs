@@ -309,6 +309,8 @@ fn places_follow_loc_and_its_inlining() {
     );
     let program = read(&text);
     let function = only(&program);
+    let places: Vec<_> = function.instructions.iter().map(|at| (at.line, at.column)).collect();
+    assert_eq!(places, [8, 10, 12, 14, 16].map(|line| (line, 9)));
     let chain = |index: usize| -> Vec<String> {
         let Some(location) = function.instructions[index].location else { return vec![] };
         program.chain(location).map(|id| program.place(id)).collect()

@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn the_mean_width_weighs_loops() {
         let access = |instruction, direction, bytes, depth| Access {
-            place: metrics::Place { function: FunctionId(0), instruction, line: 1, location: None },
+            place: metrics::Place { function: FunctionId(0), instruction, line: 1, column: 1, location: None },
             direction,
             bytes,
             generic: false,

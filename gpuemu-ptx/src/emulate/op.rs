@@ -6,7 +6,7 @@
 use std::marker::PhantomData;
 
 use super::context::Context;
-use super::registers::{LANES, Lane};
+use super::registers::{LANES, Lane, PARTS, WHOLE};
 use super::warp::Warp;
 
 /// What happens after an instruction.
@@ -115,10 +115,6 @@ pub(super) fn closure<F: Copy>() -> F {
     unsafe { std::ptr::NonNull::<F>::dangling().read() }
 }
 
-/// Results on the way to a register, where the host's vectors like them to lie.
-#[repr(align(64))]
-struct Out<T>([T; LANES]);
-
 macro_rules! elementwise {
     ($(#[$doc:meta])* $name:ident, $($ty:ident $field:ident),*) => {
         $(#[$doc])*
@@ -128,12 +124,14 @@ macro_rules! elementwise {
             #[inline(always)]
             fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
                 let f = closure::<F>();
-                let mut out = Out([D::Store::default(); LANES]);
-                $(let $field = warp.registers.stored::<$ty>(op.$field);)*
-                for lane in 0..LANES {
-                    out.0[lane] = f(op.imm, $($ty::unpack($field[lane])),*).pack();
+                for part in 0..PARTS {
+                    $(let $field = warp.registers.eight::<$ty>(op.$field, part);)*
+                    let mut out = [D::Store::default(); 8];
+                    for lane in 0..8 {
+                        out[lane] = f(op.imm, $($ty::unpack($field[lane])),*).pack();
+                    }
+                    warp.registers.write_eight::<D>(op.d, part, out, mask);
                 }
-                warp.registers.write::<D>(op.d, &out.0, mask);
                 Signal::Next
             }
         }
@@ -197,14 +195,14 @@ impl<F: Fn(A, A, bool) -> (A, bool) + Copy, A: Lane> Body for Carrying<F, A> {
             _ => warp.carry,
         };
         let (a, b) = (warp.registers.stored::<A>(op.a), warp.registers.stored::<A>(op.b));
-        let mut out = Out([A::Store::default(); LANES]);
+        let mut out = [A::Store::default(); LANES];
         let mut carries = 0;
         for lane in 0..LANES {
             let (value, carry) = f(A::unpack(a[lane]), A::unpack(b[lane]), carry >> lane & 1 != 0);
-            out.0[lane] = value.pack();
+            out[lane] = value.pack();
             carries |= u32::from(carry) << lane;
         }
-        warp.registers.write::<A>(op.d, &out.0, mask);
+        warp.registers.write::<A>(op.d, &out, mask);
         if op.imm & 4 != 0 {
             warp.carry = warp.carry & !mask | carries & mask;
         }
@@ -219,12 +217,15 @@ impl<A: Lane> Body for Select<A> {
     #[inline(always)]
     fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let first = warp.registers.truth(op.c);
-        let (a, b) = (warp.registers.stored::<A>(op.a), warp.registers.stored::<A>(op.b));
-        let mut out = Out([A::Store::default(); LANES]);
-        for lane in 0..LANES {
-            out.0[lane] = if first >> lane & 1 != 0 { a[lane] } else { b[lane] };
+        for part in 0..PARTS {
+            let (a, b) = (warp.registers.eight::<A>(op.a, part), warp.registers.eight::<A>(op.b, part));
+            let whole = &WHOLE[(first >> (8 * part)) as usize & 255];
+            let mut out = [A::Store::default(); 8];
+            for lane in 0..8 {
+                out[lane] = A::mix(whole[lane], a[lane], b[lane]);
+            }
+            warp.registers.write_eight::<A>(op.d, part, out, mask);
         }
-        warp.registers.write::<A>(op.d, &out.0, mask);
         Signal::Next
     }
 }
@@ -249,11 +250,11 @@ impl<F: Fn(u64, bool) -> D + Copy, D: Lane> Body for FromTruth<F, D> {
     fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let f = closure::<F>();
         let truth = warp.registers.truth(op.a);
-        let mut out = Out([D::Store::default(); LANES]);
+        let mut out = [D::Store::default(); LANES];
         for lane in 0..LANES {
-            out.0[lane] = f(op.imm, truth >> lane & 1 != 0).pack();
+            out[lane] = f(op.imm, truth >> lane & 1 != 0).pack();
         }
-        warp.registers.write::<D>(op.d, &out.0, mask);
+        warp.registers.write::<D>(op.d, &out, mask);
         Signal::Next
     }
 }

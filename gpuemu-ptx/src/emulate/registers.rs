@@ -6,6 +6,9 @@
 /// Lanes of a warp.
 pub const LANES: usize = 32;
 
+/// Parts of eight lanes: as much as the host computes at once.
+pub const PARTS: usize = LANES / 8;
+
 /// All lanes.
 pub const FULL: u32 = u32::MAX;
 
@@ -26,6 +29,8 @@ pub trait Lane: Copy + Default {
     fn pack(self) -> Self::Store;
     /// The low bits of a number, as the register would hold them.
     fn stored(bits: u128) -> Self::Store;
+    /// `new` where `whole` is all ones, `old` where it is zero.
+    fn mix(whole: u32, new: Self::Store, old: Self::Store) -> Self::Store;
 }
 
 macro_rules! lane {
@@ -43,6 +48,10 @@ macro_rules! lane {
             }
             fn stored(bits: u128) -> $store {
                 Self::unpack(bits as $store).pack()
+            }
+            #[inline(always)]
+            fn mix(whole: u32, new: $store, old: $store) -> $store {
+                old ^ (old ^ new) & whole as i32 as $store
             }
         }
     )*};
@@ -166,22 +175,38 @@ impl Registers {
         L::unpack(self.stored::<L>(register)[lane])
     }
 
-    /// A register to write to.
+    /// Eight lanes of a register.
     #[inline(always)]
-    pub fn stored_mut<L: Lane>(&mut self, register: i32) -> &mut [L::Store; LANES] {
-        debug_assert!(register >= 0);
+    pub fn eight<L: Lane>(&self, register: i32, part: usize) -> [L::Store; 8] {
+        debug_assert!(part < PARTS);
+        // SAFETY: as in `stored`; a register has four times eight lanes.
+        unsafe { self.place(register).cast::<[L::Store; 8]>().add(part).read() }
+    }
+
+    /// Writes those of eight lanes that are in a mask of all lanes.
+    #[inline(always)]
+    pub fn write_eight<L: Lane>(&mut self, register: i32, part: usize, values: [L::Store; 8], mask: u32) {
+        debug_assert!(part < PARTS && register >= 0);
+        let whole = &WHOLE[(mask >> (8 * part)) as usize & 255];
         // SAFETY: as in `stored`; destinations are never constants.
-        unsafe { &mut *self.base.add(register as usize).cast() }
+        unsafe {
+            let to = self.base.add(register as usize).cast::<[L::Store; 8]>().add(part);
+            let old = to.read();
+            let mut mixed = values;
+            for lane in 0..8 {
+                mixed[lane] = L::mix(whole[lane], values[lane], old[lane]);
+            }
+            to.write(mixed);
+        }
     }
 
     /// Writes the lanes of a mask.
     #[inline(always)]
     pub fn write<L: Lane>(&mut self, register: i32, values: &[L::Store; LANES], mask: u32) {
-        let to = self.stored_mut::<L>(register);
-        if mask == FULL {
-            *to = *values;
-        } else {
-            blend(to, values, mask);
+        for part in 0..PARTS {
+            let mut eight = [L::Store::default(); 8];
+            eight.copy_from_slice(&values[8 * part..8 * part + 8]);
+            self.write_eight::<L>(register, part, eight, mask);
         }
     }
 
@@ -205,31 +230,19 @@ impl Registers {
     }
 }
 
-/// Copies the lanes of a mask. Out of line: every instruction has it, few need it.
-#[inline(never)]
-fn blend<T: Copy>(to: &mut [T; LANES], values: &[T; LANES], mask: u32) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the host has AVX2.
-        return unsafe { blend_wide(to, values, mask) };
+/// For every mask of eight lanes the lanes in full: a table, since hosts store under a mask slowly.
+pub static WHOLE: [[u32; 8]; 256] = {
+    let mut table = [[0; 8]; 256];
+    let mut mask = 0;
+    while mask < 256 {
+        let mut lane = 0;
+        while lane < 8 {
+            if mask >> lane & 1 != 0 {
+                table[mask][lane] = u32::MAX;
+            }
+            lane += 1;
+        }
+        mask += 1;
     }
-    blended(to, values, mask);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn blend_wide<T: Copy>(to: &mut [T; LANES], values: &[T; LANES], mask: u32) {
-    blended(to, values, mask);
-}
-
-#[inline(always)]
-fn blended<T: Copy>(to: &mut [T; LANES], values: &[T; LANES], mask: u32) {
-    // All of a lane's bits or none, of the size that the host's vectors hold most of.
-    let mut whole = [0u32; LANES];
-    for (lane, whole) in whole.iter_mut().enumerate() {
-        *whole = if mask & 1 << lane != 0 { u32::MAX } else { 0 };
-    }
-    for lane in 0..LANES {
-        to[lane] = if whole[lane] != 0 { values[lane] } else { to[lane] };
-    }
-}
+    table
+};

@@ -104,6 +104,10 @@ impl Flow {
     }
 
     /// The block of an instruction.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such instruction: a target may be the end of the function, which is in no block.
     pub fn block_of(&self, instruction: u32) -> BlockId {
         BlockId(self.block_of[instruction as usize])
     }

@@ -203,7 +203,9 @@ fn access(
             let last = context.at(context.branch(branch));
             let guard = last.guard.filter(|_| last.opcode == Opcode::Bra)?;
             let [Operand::Label(target)] = context.function.operands_of(last) else { return None };
-            let taken = context.flow.successors(branch).nth(side) == Some(context.flow.block_of(*target));
+            // A target at the very end is no block.
+            let inside = (*target as usize) < context.function.instructions.len();
+            let taken = inside && context.flow.successors(branch).nth(side) == Some(context.flow.block_of(*target));
             let at = context.branch(branch);
             restrict(context, evaluator, (at, guard.register), taken != guard.negated, &mut active)?;
         }

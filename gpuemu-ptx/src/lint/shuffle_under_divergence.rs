@@ -18,11 +18,16 @@ pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
     let flow = context.flow;
     let mut shuffles: Vec<Vec<u32>> = vec![Vec::new(); flow.blocks.len()];
     let mut any = false;
+    let mut evaluator = Evaluator::new(context);
     for (index, instruction, form) in context.instructions() {
-        let all = matches!(
-            context.function.operands_of(instruction).get(4),
-            Some(Operand::Integer(mask)) if *mask as u32 == u32::MAX
-        );
+        let all = match context.function.operands_of(instruction).get(4) {
+            Some(Operand::Integer(mask)) => *mask as u32 == u32::MAX,
+            // A constant in a register.
+            Some(Operand::Register(mask)) => {
+                evaluator.register(*mask).is_some_and(|values| values.iter().all(|value| value.bits as u32 == u32::MAX))
+            }
+            _ => false,
+        };
         if instruction.opcode == Opcode::Shfl && form.has(Word::Sync) && all {
             shuffles[flow.block_of(index).0 as usize].push(index);
             any = true;
@@ -31,7 +36,6 @@ pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
     if !any {
         return;
     }
-    let mut evaluator = Evaluator::new(context);
     let branches = context.variances.branches().iter().filter(|(_, variance)| *variance == Variance::Thread);
     for &(branch, _) in branches {
         if !flow.block(branch).reachable {

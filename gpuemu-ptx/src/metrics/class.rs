@@ -48,6 +48,30 @@ pub enum Class {
 }
 
 impl Class {
+    /// Every class, in order.
+    pub const ALL: [Self; 20] = [
+        Self::Integer,
+        Self::Half,
+        Self::Single,
+        Self::Double,
+        Self::Special,
+        Self::Predicate,
+        Self::Conversion,
+        Self::Move,
+        Self::Constant,
+        Self::Global,
+        Self::Shared,
+        Self::Local,
+        Self::Atomic,
+        Self::Copy,
+        Self::Matrix,
+        Self::Warp,
+        Self::Synchronisation,
+        Self::Control,
+        Self::Texture,
+        Self::Other,
+    ];
+
     /// Its name, in lower case.
     pub fn name(self) -> &'static str {
         match self {

@@ -6,7 +6,7 @@ use super::class::Class;
 use super::index::wrapping_products;
 use super::memory::{accesses, bytes, weight};
 use super::pressure::widest;
-use super::{Metrics, Place};
+use super::{Count, Metrics, Place};
 use crate::flow::Liveness;
 use crate::program::{
     Callee, Form, Function, FunctionId, Opcode, Operand, Program, ScalarType, Space, Uses, VariableId, Variance,
@@ -109,22 +109,29 @@ fn count(program: &Program, id: FunctionId, metrics: &mut Metrics, variables: &m
     for variable in &function.variables {
         declared(variable, metrics);
     }
+    let mut mix = [Count::default(); Class::ALL.len()];
     for &block in &flow.order {
         let depth = flow.depth(block);
         metrics.loop_depth = metrics.loop_depth.max(depth);
         let weight = weight(depth);
+        metrics.instructions.add(flow.block(block).instructions.len() as u64, weight);
         for index in flow.block(block).instructions.clone() {
             let instruction = &function.instructions[index as usize];
             let form = program.form(instruction.form);
-            metrics.instructions.add(1, weight);
-            metrics.mix.entry(Class::of(form)).or_default().add(1, weight);
+            let class = Class::of(form);
+            mix[class as usize].add(1, weight);
             memory(form, metrics, weight);
-            arithmetic(form, metrics, weight);
+            arithmetic(form, class, metrics, weight);
             if instruction.opcode == Opcode::Brx || instruction.opcode == Opcode::Bra && instruction.guard.is_some() {
                 metrics.branches.add(1, weight);
             }
             mentioned(function, instruction, variables);
         }
+    }
+    for (class, count) in Class::ALL.iter().zip(mix).filter(|(_, count)| count.instructions > 0) {
+        let total = metrics.mix.entry(*class).or_default();
+        total.instructions += count.instructions;
+        total.weighted = total.weighted.saturating_add(count.weighted);
     }
     metrics.double_data |= double_data(program, function);
 }
@@ -155,8 +162,8 @@ fn memory(form: &Form, metrics: &mut Metrics, weight: u64) {
     }
 }
 
-fn arithmetic(form: &Form, metrics: &mut Metrics, weight: u64) {
-    match Class::of(form) {
+fn arithmetic(form: &Form, class: Class, metrics: &mut Metrics, weight: u64) {
+    match class {
         Class::Double => metrics.doubles.add(1, weight),
         Class::Single | Class::Half | Class::Special => metrics.singles.add(1, weight),
         Class::Conversion if form.types.contains(&ScalarType::F64) => metrics.doubles.add(1, weight),

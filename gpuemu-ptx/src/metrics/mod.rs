@@ -48,6 +48,8 @@ pub struct Place {
     pub instruction: u32,
     /// One-based line of the PTX.
     pub line: u32,
+    /// One-based column of the PTX, in bytes.
+    pub column: u32,
     /// Its place in the source, where a `.loc` gives one.
     pub location: Option<LocationId>,
 }
@@ -56,7 +58,7 @@ impl Place {
     /// The place of an instruction.
     pub fn new(program: &Program, function: FunctionId, instruction: u32) -> Self {
         let found = &program.function(function).instructions[instruction as usize];
-        Self { function, instruction, line: found.line, location: found.location }
+        Self { function, instruction, line: found.line, column: found.column, location: found.location }
     }
 }
 

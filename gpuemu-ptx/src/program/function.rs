@@ -133,6 +133,8 @@ pub struct Instruction {
     pub offset: u32,
     /// One-based line in the text.
     pub line: u32,
+    /// One-based column in the text, in bytes.
+    pub column: u32,
     /// Its place in the source, by the last `.loc`.
     pub location: Option<LocationId>,
 }

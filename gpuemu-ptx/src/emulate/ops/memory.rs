@@ -367,6 +367,10 @@ impl Lane for SignedByte {
     fn stored(bits: u128) -> u32 {
         bits as u32
     }
+    #[inline(always)]
+    fn mix(whole: u32, new: u32, old: u32) -> u32 {
+        u32::mix(whole, new, old)
+    }
 }
 
 widen! {

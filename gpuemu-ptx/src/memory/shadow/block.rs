@@ -155,8 +155,23 @@ pub(super) struct Copies {
 pub(super) struct Actor {
     block: u32,
     warp: u32,
+    site: u32,
     flags: u8,
     pub(super) record: u32,
+}
+
+/// Part of a write that conflicts with an earlier one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clash {
+    /// The lane that writes.
+    pub lane: usize,
+    /// First byte in conflict, and how many.
+    pub from: u64,
+    pub bytes: u64,
+    /// The lane of the same instruction that it conflicts with, where it is one.
+    pub other: Option<usize>,
+    /// Whether the same instruction of the same block wrote before: maybe copies of one value.
+    pub copies: bool,
 }
 
 /// The shadow of a block: see the [module](super).
@@ -276,7 +291,7 @@ impl<'g> Block<'g> {
             true => self.shared_contexts.get(warp, site, clock, flags, || self.shared.add(record)),
             false => self.contexts.get(warp, site, clock, flags, || self.grid.log.add(record)),
         };
-        Actor { block: self.index, warp, flags, record }
+        Actor { block: self.index, warp, site, flags, record }
     }
 
     /// Whether what a stamp names is ordered before what a lane does now.
@@ -498,7 +513,7 @@ impl<'g> Block<'g> {
         places: &[u64; LANES],
         mask: u32,
         width: u32,
-        same_value: impl FnMut(usize, u64, u64, Option<usize>) -> bool,
+        same_value: impl FnMut(Clash) -> bool,
     ) -> Option<Race> {
         // The log is full: nothing can be remembered, and what is remembered is no longer what was last.
         if actor.record == 0 || mask == 0 {
@@ -540,7 +555,7 @@ impl<'g> Block<'g> {
         mask: u32,
         hard: u32,
         width: u32,
-        mut same_value: impl FnMut(usize, u64, u64, Option<usize>) -> bool,
+        mut same_value: impl FnMut(Clash) -> bool,
     ) -> Option<Race> {
         let mut found = None;
         for lane in lanes(hard) {
@@ -559,7 +574,9 @@ impl<'g> Block<'g> {
                             && places[other] < first + bytes
                             && first < places[other] + u64::from(width)
                     });
-                    if same_value(lane, first.max(places[lane]), bytes, other) {
+                    let copies = earlier.site == actor.site && earlier.block == actor.block;
+                    let from = first.max(places[lane]);
+                    if same_value(Clash { lane, from, bytes: first + bytes - from, other, copies }) {
                         return;
                     }
                 }
@@ -578,7 +595,7 @@ impl<'g> Block<'g> {
         places: &[u64; LANES],
         mask: u32,
         width: u32,
-        same_value: impl FnMut(usize, u64, u64, Option<usize>) -> bool,
+        same_value: impl FnMut(Clash) -> bool,
     ) -> Option<Finding> {
         let cells = self.shared.cells.take()?;
         let race = self.access(true, &cells, actor, places, mask, width, same_value);
@@ -588,7 +605,7 @@ impl<'g> Block<'g> {
 
     /// A copy that no warp performs touches a range of shared memory.
     pub(super) fn touch_range(&mut self, record: u32, from: u64, bytes: u64) -> Option<Finding> {
-        let actor = Actor { block: self.index, warp: 0, flags: WRITE | COPY, record };
+        let actor = Actor { block: self.index, warp: 0, site: 0, flags: WRITE | COPY, record };
         let cells = self.shared.cells.take()?;
         let mut found = None;
         cells.visit(from, bytes, |cell, first, _| {
@@ -607,7 +624,7 @@ impl<'g> Block<'g> {
     pub(super) fn copy_actor(&mut self, warp: u32, site: u32) -> Actor {
         let flags = WRITE | COPY;
         let record = Record { block: self.index, site, clock: PENDING, warp: warp as u8, flags };
-        Actor { block: self.index, warp, flags, record: self.shared.add(record) }
+        Actor { block: self.index, warp, site, flags, record: self.shared.add(record) }
     }
 
     /// The lanes that lie within shared memory.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::block::{Block, Finding, lanes};
+use super::block::{Block, Clash, Finding, lanes};
 use super::cells::stamp;
 use super::clocks::{ACTORS, Cover};
 use super::log::{ATOMIC, COPY, PENDING, Record, WRITE};
@@ -43,55 +43,77 @@ pub struct Instruction {
 }
 
 /// Bytes that a lane of an access writes, for comparison.
-fn bytes_of<T: Element, const N: usize>(values: &[[T; LANES]; N], lane: usize) -> [u8; 128] {
-    const { assert!(size_of::<T>() * N <= 128, "no vector is longer") };
-    let mut bytes = [0; 128];
+fn bytes_of<T: Element, const N: usize>(values: &[[T; LANES]; N], lane: usize) -> [u8; 64] {
+    const { assert!(size_of::<T>() * N <= 64, "no vector is longer") };
+    let mut bytes = [0; 64];
     for (element, row) in values.iter().enumerate() {
-        // SAFETY: all elements together have at most 128 bytes.
+        // SAFETY: all elements together have at most 64 bytes.
         unsafe { bytes.as_mut_ptr().add(element * size_of::<T>()).cast::<T>().write_unaligned(row[lane]) }
     }
     bytes
 }
 
-/// Whether `bytes` bytes from `from` on are the same as another lane writes, or as memory holds.
-fn same_bytes<T: Element, const N: usize>(
+/// Whether a write leaves what the earlier one wrote, or what it is a copy of but for the last bits.
+///
+/// Compilers let several threads hold copies of one value and store them all. A sum of such copies may be rounded in
+/// each thread's own order, so that copies of floating-point values agree but for a few units in the last place.
+fn same_value<T: Element, const N: usize>(
     values: &[[T; LANES]; N],
     places: &[u64; LANES],
     view: View,
-    lane: usize,
-    (from, bytes): (u64, u64),
-    other: Option<usize>,
+    clash: Clash,
 ) -> bool {
-    let width = (size_of::<T>() * N) as u64;
-    let mine = bytes_of(values, lane);
-    let theirs = other.map(|other| bytes_of(values, other));
-    let end = (from + bytes).min(places[lane] + width);
-    (from..end).all(|at| {
-        let byte = mine[(at - places[lane]) as usize];
-        match (&theirs, other) {
-            (Some(theirs), Some(other)) if (at.wrapping_sub(places[other])) < width => {
-                theirs[(at - places[other]) as usize] == byte
-            }
-            // SAFETY: the lane fits the view, whose bytes are valid and accessed by atomics where threads race.
-            _ => at < view.bytes && byte == unsafe { u8::read_relaxed(view.host.add(at as usize)) },
+    let size = size_of::<T>();
+    let width = (size * N) as u64;
+    let place = places[clash.lane];
+    let mine = bytes_of(values, clash.lane);
+    let theirs = clash.other.map(|other| (places[other], bytes_of(values, other)));
+    let before = |at: u64| match &theirs {
+        Some((place, bytes)) if at.wrapping_sub(*place) < width => Some(bytes[(at - place) as usize]),
+        // SAFETY: within the view, whose bytes are valid and accessed by atomics where threads race.
+        _ => (at < view.bytes).then(|| unsafe { u8::read_relaxed(view.host.add(at as usize)) }),
+    };
+    let end = (clash.from + clash.bytes).min(place + width);
+    let touched = |element: &usize| {
+        let from = place + (element * size) as u64;
+        from < end && clash.from < from + size as u64
+    };
+    (0..N).filter(touched).all(|element| {
+        let (mut old, mut new) = (0_u128, 0_u128);
+        for byte in (0..size).rev() {
+            let at = element * size + byte;
+            let Some(before) = before(place + at as u64) else { return false };
+            // Bytes without a conflict do not count.
+            let here = (clash.from..end).contains(&(place + at as u64)) || clash.copies;
+            old = old << 8 | u128::from(if here { before } else { mine[at] });
+            new = new << 8 | u128::from(mine[at]);
         }
+        old == new || clash.copies && nearly(old, new, size)
     })
 }
 
-/// Whether two lanes of one store write the same floats but for their rounding. Compilers let several lanes compute one
-/// sum, each beginning with its own term, and store it without asking which of them is first.
-fn nearly_same<T: Element, const N: usize>(values: &[[T; LANES]; N], lane: usize, other: usize) -> bool {
-    let (mine, theirs) = (bytes_of(values, lane), bytes_of(values, other));
-    let words =
-        |bytes: &[u8; 128], at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-    let width = size_of::<T>() * N;
-    width.is_multiple_of(4)
-        && (0..width).step_by(4).all(|at| {
-            let (x, y) = (words(&mine, at), words(&theirs, at));
-            let (a, b) = (f32::from_bits(x), f32::from_bits(y));
-            // Integers of a size that threads count with are subnormal as floats.
-            x == y || a.is_normal() && b.is_normal() && (a - b).abs() <= a.abs() * 1e-5
-        })
+/// Whether two patterns of so many bytes are one floating-point value, or two of half the width, but for the last bits.
+/// Small integers are subnormal numbers in any format, and never are.
+fn nearly(a: u128, b: u128, bytes: usize) -> bool {
+    let near = |bits: u32, exponent: u32, units: u64| {
+        let mask = u64::MAX >> (64 - bits);
+        let (a, b) = (a as u64 & mask, b as u64 & mask);
+        let normal = |x: u64| {
+            let field = x >> (bits - 1 - exponent) & ((1 << exponent) - 1);
+            field != 0 && field != (1 << exponent) - 1
+        };
+        normal(a) && normal(b) && a >> (bits - 1) == b >> (bits - 1) && a.abs_diff(b) <= units
+    };
+    let half = |a: u64, b: u64| {
+        let large = |x: u64| x & 0x7fff >= 0x0400;
+        large(a) && large(b) && a.abs_diff(b) <= 2
+    };
+    match bytes {
+        2 => half(a as u64, b as u64),
+        4 => near(32, 8, 64) || half(a as u64 & 0xffff, b as u64 & 0xffff) && half(a as u64 >> 16, b as u64 >> 16),
+        8 => near(64, 11, 1 << 10),
+        _ => false,
+    }
 }
 
 impl<'g> Block<'g> {
@@ -171,7 +193,7 @@ impl<'g> Block<'g> {
             });
             let Some(cells) = region.cells() else { return unwritten };
             let actor = this.actor(instruction.warp, instruction.order, 0, instruction.site, false);
-            let race = this.access(false, cells, &actor, places, mask, width, |_, _, _, _| false);
+            let race = this.access(false, cells, &actor, places, mask, width, |_| false);
             let race = race.map(|mut race| {
                 race.address += region.base();
                 Finding::Race(race)
@@ -198,9 +220,8 @@ impl<'g> Block<'g> {
     ) -> Option<Finding> {
         let width = (size_of::<T>() * N) as u32;
         let found = self.by_region(cache, addresses, mask, width, |this, region, places, mask| {
-            this.write(region, instruction, WRITE, addresses, places, mask, width, |lane, from, bytes, other| {
-                let view = View { base: 0, ..region.readable() };
-                same_bytes(values, places, view, lane, (from, bytes), other)
+            this.write(region, instruction, WRITE, addresses, places, mask, width, |clash| {
+                same_value(values, places, View { base: 0, ..region.all_readable() }, clash)
             })
         });
         self.release(instruction, addresses, mask, 0);
@@ -223,7 +244,7 @@ impl<'g> Block<'g> {
                 Some(Finding::Uninitialised { lane: lane as u8, address: addresses[lane], missing })
             });
             let kind = WRITE | ATOMIC;
-            let wrong = this.write(region, instruction, kind, addresses, places, mask, width, |_, _, _, _| false);
+            let wrong = this.write(region, instruction, kind, addresses, places, mask, width, |_| false);
             wrong.or(unwritten)
         });
         if let Some(scope) = instruction.order.scope()
@@ -245,7 +266,7 @@ impl<'g> Block<'g> {
         places: &[u64; LANES],
         mask: u32,
         width: u32,
-        same: impl FnMut(usize, u64, u64, Option<usize>) -> bool,
+        same: impl FnMut(Clash) -> bool,
     ) -> Option<Finding> {
         if region.role() == Role::Input {
             let lane = mask.trailing_zeros() as usize;
@@ -280,7 +301,7 @@ impl<'g> Block<'g> {
             missing,
         });
         let actor = self.actor(instruction.warp, instruction.order, 0, instruction.site, true);
-        let race = self.access_shared(&actor, addresses, mask, width, |_, _, _, _| false);
+        let race = self.access_shared(&actor, addresses, mask, width, |_| false);
         if instruction.order.scope().is_some() {
             for lane in lanes(mask) {
                 self.clocks.wait(instruction.warp, SHARED_WINDOW + addresses[lane]);
@@ -303,10 +324,8 @@ impl<'g> Block<'g> {
         let mask = self.within_shared(addresses, mask, width);
         self.note_written(&self.shared.written, addresses, mask, width);
         let actor = self.actor(instruction.warp, instruction.order, WRITE, instruction.site, true);
-        let found = self.access_shared(&actor, addresses, mask, width, |lane, from, bytes, other| {
-            same_bytes(values, addresses, memory.view(), lane, (from, bytes), other)
-                || other.is_some_and(|other| addresses[lane] == addresses[other] && nearly_same(values, lane, other))
-        });
+        let found = self
+            .access_shared(&actor, addresses, mask, width, |clash| same_value(values, addresses, memory.view(), clash));
         self.release(instruction, addresses, mask, SHARED_WINDOW);
         found
     }
@@ -329,7 +348,7 @@ impl<'g> Block<'g> {
         });
         self.note_written(&self.shared.written, addresses, mask, width);
         let actor = self.actor(instruction.warp, instruction.order, WRITE | ATOMIC, instruction.site, true);
-        let race = self.access_shared(&actor, addresses, mask, width, |_, _, _, _| false);
+        let race = self.access_shared(&actor, addresses, mask, width, |_| false);
         if instruction.order.scope().is_some() {
             for lane in lanes(mask) {
                 self.clocks.wait(instruction.warp, SHARED_WINDOW + addresses[lane]);
@@ -352,7 +371,7 @@ impl<'g> Block<'g> {
         self.note_written(&self.shared.written, addresses, mask, width);
         let actor = self.copy_actor(instruction.warp, instruction.site);
         self.copies[instruction.warp as usize].open.push(actor.record);
-        self.access_shared(&actor, addresses, mask, width, |_, _, _, _| false)
+        self.access_shared(&actor, addresses, mask, width, |_| false)
     }
 
     /// `cp.async.commit_group`.
@@ -503,6 +522,40 @@ impl<'g> Block<'g> {
                 let device = shared_device.as_ref();
                 self.grid.release(addresses[lane], self.index, &shared_own, device, &self.acquired);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_that_were_rounded_differently() {
+        let table: &[(u128, u128, usize, bool)] = &[
+            (0x3f80_0000, 0x3f80_0001, 4, true),
+            (0xbf80_0000, 0xbf7f_fffe, 4, true),
+            (0x3f80_0000, 0xbf80_0000, 4, false),
+            (0x3f80_0000, 0x3f90_0000, 4, false),
+            // Indices and counts.
+            (5, 6, 4, false),
+            (70_000, 70_001, 4, false),
+            (5_000, 5_001, 4, false),
+            (5_000, 5_001, 8, false),
+            (5, 6, 2, false),
+            // Infinity and the largest number.
+            (0x7f80_0000, 0x7f7f_ffff, 4, false),
+            (0x3c00_4000, 0x3c01_3fff, 4, true),
+            (0x3c00_4000, 0x3c09_4000, 4, false),
+            (0x3c00_4000, 0x3d00_4000, 4, false),
+            (0x3c00, 0x3c01, 2, true),
+            (0x3c00, 0x3c08, 2, false),
+            (0x3ff0_0000_0000_0000, 0x3ff0_0000_0000_0003, 8, true),
+            (0x3ff0_0000_0000_0000, 0x3ff0_0001_0000_0000, 8, false),
+            (1, 2, 1, false),
+        ];
+        for &(a, b, bytes, near) in table {
+            assert_eq!(nearly(a, b, bytes), near, "{a:#x}, {b:#x}");
         }
     }
 }

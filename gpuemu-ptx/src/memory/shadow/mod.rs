@@ -10,7 +10,8 @@
 //! read of it, through any number of other blocks. Two strong accesses of scopes that include both threads never race
 //! (PTX ISA, memory consistency model, "morally strong"). Where the model leaves a choice, the detector is silent: any
 //! strong read acquires, a fence counts for the whole warp and what barriers made the warp see, and an acquire counts
-//! for the whole block.
+//! for the whole block. Writes of one value to one place are no race, nor are copies of one floating-point value, stored
+//! by one instruction, that differ in their last bits: compilers store what several threads hold alike.
 //!
 //! **Memory.** A bit for every byte that was written, and a cell of 8 bytes for every 4 bytes of what kernels write: 2.13
 //! times the tensor. Where threads access less than 4 bytes at a time, pages (4 KiB of tensor) that see it are kept by

@@ -78,6 +78,7 @@ impl Play<'_> {
         let (shadow, shared) = &mut self.blocks[block];
         let values = [std::array::from_fn(|lane| match words.get(3) {
             Some(&"lane") => lane as u32,
+            Some(&"rounded") => 1.0_f32.to_bits() + lane as u32 % 2,
             Some(value) => number(value),
             None => 1,
         })];
@@ -225,6 +226,7 @@ fn silent() {
             0.1.* st g64 lane",
         ),
         ("the same value by all", "0.0.* st =s0 7\n 0.1.* st =s0 7\n 0.0.* st =g0 7\n 1.1.* st =g0 7"),
+        ("copies of a sum, each rounded in its own order", "0.0.* st =s0 rounded\n 0 bar\n 0.1.0 ld s0"),
         ("neighbours of two bytes", "0.0.0 st16 s0\n 0.1.0 st16 s0.5 2\n 0.0.0 st16 g0\n 1.0.0 st16 g0.5 2"),
         ("readers in every block", "0.0.* ld g0\n 1.0.* ld =g3\n 1.1.* ld g0\n 2.0.* ld g1"),
         (

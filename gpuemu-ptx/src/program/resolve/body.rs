@@ -238,6 +238,7 @@ impl<'a> Resolver<'_, 'a> {
         };
         let resolved = operands::resolve(self, source, form)?;
         let line = self.context.line(source.offset);
+        let column = self.context.column();
         let opcode = self.context.decoded(form).opcode;
         self.function.instructions.push(Instruction {
             opcode,
@@ -249,6 +250,7 @@ impl<'a> Resolver<'_, 'a> {
             count: resolved.count,
             offset: source.offset,
             line,
+            column,
             location: self.location,
         });
         Ok(())

@@ -88,6 +88,8 @@ pub(super) struct Context<'a> {
 struct Lines {
     offset: u32,
     line: u32,
+    /// Where the line begins.
+    start: u32,
 }
 
 impl<'a> Context<'a> {
@@ -101,7 +103,7 @@ impl<'a> Context<'a> {
             registers_left: MAXIMUM_REGISTERS,
             forms: Vec::new(),
             form_ids: FxHashMap::default(),
-            lines: Lines { offset: 0, line: 1 },
+            lines: Lines { offset: 0, line: 1, start: 0 },
         }
     }
 
@@ -163,12 +165,20 @@ impl<'a> Context<'a> {
     /// The line of an offset; fast where it is after the last one asked for.
     pub fn line(&mut self, offset: u32) -> u32 {
         if offset < self.lines.offset {
-            self.lines = Lines { offset: 0, line: 1 };
+            self.lines = Lines { offset: 0, line: 1, start: 0 };
         }
         let between = &self.text.as_bytes()[self.lines.offset as usize..(offset as usize).min(self.text.len())];
+        if let Some(last) = memchr::memrchr(b'\n', between) {
+            self.lines.start = self.lines.offset + last as u32 + 1;
+        }
         self.lines.line += memchr::memchr_iter(b'\n', between).count() as u32;
         self.lines.offset += between.len() as u32;
         self.lines.line
+    }
+
+    /// The column of the offset whose line was asked for last, in bytes.
+    pub fn column(&self) -> u32 {
+        self.lines.offset - self.lines.start + 1
     }
 
     /// Where a name that borrows from the text stands in it.
