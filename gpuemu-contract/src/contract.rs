@@ -1,6 +1,6 @@
 //! The whole file: project, validation defaults, operators, kernels, policies.
 
-use crate::{DType, Expression, Invariants, Op, Strategy, TestName, Tolerance};
+use crate::{DType, Expression, Invariants, Op, Strategy, TensorDecl, TestName, Tolerance};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -39,15 +39,56 @@ impl Contract {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
 
-    /// The test of that name, if it is one of [`Contract::tests`]; the others are not listed.
+    /// The op as a kernel computes it: its tensors, cases and reference, with the dtypes, tolerances and invariants of the
+    /// kernel. No launch passes strides, so an input that names no layouts takes rows alone; where all do, `layout` is no
+    /// strategy. `None` for a kernel that names no op.
+    pub fn op_of(&self, kernel: &Kernel) -> Option<Op> {
+        let mut op = self.op(kernel.op.as_deref()?)?.clone();
+        op.kernel = Some(kernel.name.clone());
+        op.dtypes = kernel.dtypes.clone();
+        op.tolerances = kernel.tolerances.clone();
+        op.invariants = kernel.invariants.clone();
+        for input in &mut op.schema.inputs {
+            input.layouts.get_or_insert_with(|| vec!["row".to_owned()]);
+        }
+        let rows = |input: &TensorDecl| input.layouts.as_ref().is_some_and(|layouts| layouts == &["row"]);
+        if op.schema.inputs.iter().all(rows) {
+            op.strategies.retain(|strategy| *strategy != Strategy::Layout);
+        }
+        Some(op)
+    }
+
+    /// The test of that name, if it is one of [`Contract::tests`] or of [`Contract::kernel_tests`]; the others are not
+    /// listed.
     pub fn test(&self, name: &str) -> Option<TestName> {
         let test = TestName::parse(name)?;
-        let op = self.op(&test.op)?;
+        let own;
+        let op = match test.kernel() {
+            None => self.op(&test.op)?,
+            Some(kernel) => {
+                own = self.op_of(self.kernel(kernel)?)?;
+                &own
+            }
+        };
         let known = op.dtypes.contains(&test.dtype) && op.strategies.contains(&test.strategy);
         known.then_some(test)
     }
 
-    /// Every test of the file, sorted by name.
+    /// Every test of a kernel with an op, in the order of the file.
+    pub fn kernel_tests(&self) -> Vec<TestName> {
+        let mut tests = Vec::new();
+        for kernel in &self.kernels {
+            let Some(op) = self.op_of(kernel) else { continue };
+            for &dtype in &op.dtypes {
+                for &strategy in &op.strategies {
+                    tests.push(TestName { op: op.tested_as(), dtype, strategy });
+                }
+            }
+        }
+        tests
+    }
+
+    /// Every test of an op, sorted by name.
     pub fn tests(&self) -> Vec<TestName> {
         let mut tests = Vec::new();
         for op in &self.ops {
@@ -112,6 +153,8 @@ pub struct Kernel {
     pub dtypes: Vec<DType>,
     /// How it is launched.
     pub launch: Option<Launch>,
+    /// What is watched while it is executed.
+    pub sanitizers: Sanitizers,
     /// Targets whose artifacts are tested.
     pub targets: Vec<String>,
     /// `[kernels.artifact_checks]`.
@@ -150,6 +193,17 @@ pub enum Argument {
     Integer(Expression),
     /// A typed literal such as `f32:0.5`: PTX type, then the number or a parameter's name.
     Typed(String, String),
+}
+
+/// `[kernels.sanitizers]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sanitizers {
+    /// Accesses to shared or global memory that nothing orders.
+    pub races: bool,
+    /// Reads of memory that nothing wrote.
+    pub uninitialised_reads: bool,
+    /// Writes to inputs that are not `inout`.
+    pub input_writes: bool,
 }
 
 /// `[kernels.artifact_checks]`.

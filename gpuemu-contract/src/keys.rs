@@ -330,6 +330,7 @@ static KERNEL: Table = Table {
         key("entry", Kind::Text, "the only one of the file", "The entry point."),
         key("dtypes", DTYPES, "those of `op`", "Dtypes it handles."),
         key("launch", Kind::Table(&LAUNCH), "none", "How it is launched."),
+        key("sanitizers", Kind::Table(&SANITIZERS), "all of them", "What is watched while it is executed."),
         key("tolerances", TOLERANCES, "those of `op`", "Explicit tolerances by dtype."),
         key("invariants", Kind::Table(&INVARIANTS), "those of `op`", "What must hold of every output."),
         key("artifact_checks", Kind::Table(&ARTIFACT_CHECKS), "the defaults below", "What its compiled form may cost."),
@@ -360,6 +361,16 @@ static LAUNCH: Table = Table {
             Kind::List(&Kind::OneOf(&[ANY_INTEGER, Kind::Text]), 0, usize::MAX),
             "Arguments in order: tensors by name, integers by expression, typed literals such as \"f32:0.5\" or \"f32:eps\".",
         ),
+    ],
+};
+
+static SANITIZERS: Table = Table {
+    title: "[kernels.sanitizers]",
+    about: "What is watched while a kernel is executed, beside what a GPU itself refuses.",
+    keys: &[
+        key("races", Kind::Bool, "true", "Accesses to shared or global memory that nothing orders."),
+        key("uninitialised_reads", Kind::Bool, "true", "Reads of memory that nothing wrote."),
+        key("input_writes", Kind::Bool, "true", "Writes to inputs that are not `inout`."),
     ],
 };
 

@@ -27,11 +27,13 @@ pub mod operator;
 mod read;
 
 pub use builtin::{Builtin, ParamDefault, Parameter, Role, RoleKind};
-pub use contract::{Argument, ArtifactChecks, Ci, Contract, Kernel, Launch, LintPolicy, Policies, Project, Validation};
+pub use contract::{
+    Argument, ArtifactChecks, Ci, Contract, Kernel, Launch, LintPolicy, Policies, Project, Sanitizers, Validation,
+};
 pub use dtype::{Compute, DType};
 pub use error::{ContractError, ContractErrors, Place, nearest};
 pub use expression::{Bindings, Condition, Expression, ExpressionError};
-pub use names::{Strategy, TestName};
+pub use names::{KERNEL, Strategy, TestName};
 pub use operator::{
     Dimension, Domain, EdgePolicy, EmptyPolicy, ExecutionMode, Invariants, NanPolicy, Op, OutputShape, Param,
     ParamValue, Reference, Relations, Schema, Shape, TensorDType, TensorDecl, Tolerance,

@@ -80,10 +80,14 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// The name of a test: `op::dtype::strategy`, the same in every front, with no seed, path or host fact in it.
+/// What the names of compiled kernels' tests begin with; no op is called so.
+pub const KERNEL: &str = "kernel";
+
+/// The name of a test: `op::dtype::strategy` or `kernel::name::dtype::strategy`, the same in every front, with no seed,
+/// path or host fact in it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TestName {
-    /// The op's name.
+    /// What is tested: the op's name, or `kernel::` and the kernel's.
     pub op: String,
     /// The dtype the op's `same` tensors take.
     pub dtype: DType,
@@ -98,13 +102,19 @@ impl fmt::Display for TestName {
 }
 
 impl TestName {
-    /// Reads `op::dtype::strategy`; `None` when the text is not of that form.
+    /// Reads `op::dtype::strategy` or `kernel::name::dtype::strategy`; `None` when the text is not of that form.
     pub fn parse(text: &str) -> Option<TestName> {
-        let mut parts = text.split("::");
-        let (op, dtype, strategy) = (parts.next()?, parts.next()?, parts.next()?);
-        if op.is_empty() || parts.next().is_some() {
+        let mut parts = text.rsplitn(3, "::");
+        let (strategy, dtype, op) = (parts.next()?, parts.next()?, parts.next()?);
+        let name = op.strip_prefix(KERNEL).and_then(|rest| rest.strip_prefix("::")).unwrap_or(op);
+        if name.is_empty() || name.contains("::") {
             return None;
         }
         Some(TestName { op: op.to_owned(), dtype: DType::from_name(dtype)?, strategy: Strategy::from_name(strategy)? })
+    }
+
+    /// The kernel that is tested, where it is one.
+    pub fn kernel(&self) -> Option<&str> {
+        self.op.strip_prefix(KERNEL)?.strip_prefix("::")
     }
 }

@@ -1,5 +1,6 @@
 //! One operator as declared: its tensors, dimensions, parameters and what must hold of its answers.
 
+use crate::names::KERNEL;
 use crate::{Compute, Condition, DType, Expression, Strategy};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,6 +11,9 @@ use std::path::PathBuf;
 pub struct Op {
     /// Its name: an identifier, unique in the file.
     pub name: String,
+    /// The compiled kernel that computes it, in the op that [`crate::Contract::op_of`] makes of a kernel's; `None` for the
+    /// ops of the file.
+    pub kernel: Option<String>,
     /// One-based line of its header in the file, for messages.
     pub line: usize,
     /// What the right answer is computed by.
@@ -49,6 +53,14 @@ pub struct Op {
 }
 
 impl Op {
+    /// The first part of its tests' names: its own name, or `kernel::` and the kernel's.
+    pub fn tested_as(&self) -> String {
+        match &self.kernel {
+            None => self.name.clone(),
+            Some(kernel) => format!("{KERNEL}::{kernel}"),
+        }
+    }
+
     /// The working precision a correct kernel may use on tensors of `dtype`.
     pub fn compute_for(&self, dtype: DType) -> Compute {
         match (self.compute, dtype) {

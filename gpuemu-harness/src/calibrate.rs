@@ -159,7 +159,7 @@ pub fn standard(name: &str, compute: Compute) -> Option<Envelope> {
 
 /// Measures the envelope of an op from its mirror over moderate inputs.
 pub fn calibrate(op: &Op, dtype: DType, sampler: &dyn Sampler) -> Result<Envelope> {
-    let test = TestName { op: op.name.clone(), dtype, strategy: Strategy::Default };
+    let test = TestName { op: op.tested_as(), dtype, strategy: Strategy::Default };
     let mut samples = Vec::new();
     // A stream of its own: what is calibrated on is never what is judged.
     let planner = Planner::new(op, &test, CALIBRATION_SEED)?;

@@ -12,7 +12,7 @@ use crate::pipeline::{accuracy, artifact, calibration};
 use crate::report::{accuracy as baselines, regressions, results};
 use crate::runner;
 use crate::suite::{Outcome, Suite, TestEntry, Totals};
-use gpuemu_contract::{Contract, DType, TestName};
+use gpuemu_contract::{Contract, DType, KERNEL, Strategy, TestName};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use std::sync::{Mutex, OnceLock};
 
 /// What a name of the list stands for.
 enum Entry {
-    /// `softmax::float32::boundary`
+    /// `softmax::float32::boundary`, `kernel::row_softmax::float32::boundary`
     Test(TestName),
     /// `softmax::regressions`: all of an op, for the door whose tests are fixed when it is compiled.
     Regressions(String),
@@ -95,21 +95,27 @@ impl ProjectSuite {
                 let target = contract.kernel(kernel)?.targets.iter().find(|known| *known == target)?;
                 Some(Entry::Artifact(kernel.to_owned(), target.clone()))
             }
-            (op, "regressions", None, None) => Some(Entry::Regressions(op.to_owned()))
-                .filter(|_| contract.op(op).is_some() || regressions::list(contract.root(), op).is_err()),
-            (op, "regressions", Some(id), None) => {
-                let path = Path::new(regressions::FOLDER).join(op).join(format!("{id}.toml"));
-                contract.root().join(&path).is_file().then_some(Entry::Regression(path))
+            _ => {
+                let (op, id) = name.split_once("::regressions")?;
+                match id.strip_prefix("::") {
+                    None if id.is_empty() => Some(Entry::Regressions(op.to_owned()))
+                        .filter(|_| self.session.op(op).is_ok() || regressions::list(contract.root(), op).is_err()),
+                    None => None,
+                    Some(id) => {
+                        let path = regressions::folder(op).join(format!("{id}.toml"));
+                        contract.root().join(&path).is_file().then_some(Entry::Regression(path))
+                    }
+                }
             }
-            _ => None,
         }
     }
 
     fn listed(&self, name: String, entry: &Entry) -> TestEntry {
         let cannot_run = match entry {
-            Entry::Test(test) => {
-                self.session.left_out(test.dtype).or_else(|| self.session.computed_by_kernel(&test.op))
-            }
+            Entry::Test(test) => self.session.left_out(test.dtype).or_else(|| match test.kernel() {
+                None => self.session.computed_by_kernel(&test.op),
+                Some(_) => self.session.not_executed(test),
+            }),
             Entry::Accuracy(op, dtype) => self.session.left_out(*dtype).or_else(|| self.session.computed_by_kernel(op)),
             Entry::Regressions(_) | Entry::Regression(_) | Entry::Artifact(..) => None,
         };
@@ -154,7 +160,7 @@ impl ProjectSuite {
                     regression: false,
                 });
             }
-            if kernel.op.is_none() && kernel.reference.is_none() {
+            if kernel.op.is_some() || kernel.reference.is_none() {
                 continue;
             }
             for dtype in &kernel.dtypes {
@@ -162,11 +168,30 @@ impl ProjectSuite {
                     if strategy.selects().is_none() {
                         entries.push(TestEntry {
                             name: format!("kernel::{}::{dtype}::{strategy}", kernel.name),
-                            cannot_run: Some("this version of gpuemu does not execute compiled kernels yet".to_owned()),
+                            cannot_run: Some("it names no `op`, so its tensors are not known".to_owned()),
                             regression: false,
                         });
                     }
                 }
+            }
+        }
+        for test in contract.kernel_tests() {
+            entries.push(self.listed(test.to_string(), &Entry::Test(test)));
+        }
+        for kernel in &contract.kernels {
+            let Some(op) = kernel.op.as_deref().and_then(|op| contract.op(op)) else { continue };
+            let takes_views = contract.op_of(kernel).is_some_and(|own| own.strategies.contains(&Strategy::Layout));
+            if op.strategies.contains(&Strategy::Layout) && !takes_views {
+                entries.extend(kernel.dtypes.iter().map(|dtype| {
+                    TestEntry {
+                        name: format!("{KERNEL}::{}::{dtype}::{}", kernel.name, Strategy::Layout),
+                        cannot_run: Some(
+                            "no launch passes strides: inputs lie in row order where they declare no other `layouts`"
+                                .to_owned(),
+                        ),
+                        regression: false,
+                    }
+                }));
             }
         }
         entries

@@ -395,7 +395,7 @@ print(json.dumps({'outputs': {'x': answer, 'out': answer}}))
     let mut inputs = [("x".to_owned(), Tensor::from_slice(&[12], &data).with_layout(layout))];
     let before = inputs[0].1.clone();
     let mut outputs = [("out".to_owned(), None)];
-    let mut call = Call { dtype: DType::BFloat16, inputs: &mut inputs, outputs: &mut outputs, params: &[] };
+    let mut call = Call { dtype: DType::BFloat16, inputs: &mut inputs, outputs: &mut outputs, dims: &[], params: &[] };
     subject.run(&mut call).unwrap();
     let expected = Tensor::from_slice(&[3, 2], &[1.0, 4.0, 2.0, 5.0, 3.0, 6.0].map(bf16::from_f32));
     assert_eq!(outputs[0].1, Some(expected));
@@ -412,8 +412,13 @@ fn a_script_subject_that_fails_has_a_kind() {
     ];
     for (source, kind, part) in table {
         let script = Script { timeout: Duration::from_secs(1), ..place.script(source) };
-        let mut call =
-            Call { dtype: DType::Float32, inputs: &mut [], outputs: &mut [("out".to_owned(), None)], params: &[] };
+        let mut call = Call {
+            dtype: DType::Float32,
+            inputs: &mut [],
+            outputs: &mut [("out".to_owned(), None)],
+            dims: &[],
+            params: &[],
+        };
         let error = ScriptSubject::new(script, vec![]).run(&mut call).unwrap_err();
         assert_eq!(error.kind, kind);
         assert_contains(&error.message, &[part]);

@@ -61,8 +61,8 @@ pub fn tests(input: TokenStream, load: Load) -> TokenStream {
                 }
             }
         };
-        let modules = ops.iter().map(|(op, dtypes)| {
-            let op_module = format_ident!("{op}");
+        let module = |op: &str, dtypes: &BTreeMap<&str, Vec<TestName>>| {
+            let op_module = format_ident!("{}", op.rsplit("::").next().unwrap_or(op));
             let dtypes = dtypes.iter().map(|(dtype, tests)| {
                 let dtype_module = format_ident!("{dtype}");
                 let tests = tests.iter().map(|test| run(&test.to_string(), format_ident!("{}", test.strategy.name())));
@@ -75,7 +75,20 @@ pub fn tests(input: TokenStream, load: Load) -> TokenStream {
                     #regressions
                 }
             }
-        });
+        };
+        let modules = ops.iter().map(|(op, dtypes)| module(op, dtypes));
+        // Kernels that are not executed have no test here: they cannot be ignored with a reason.
+        let executed = |name: &str| {
+            project.contract.kernel(name).is_some_and(|kernel| kernel.launch.is_some() && kernel.source.is_some())
+        };
+        let mut kernels: BTreeMap<String, BTreeMap<&str, Vec<TestName>>> = BTreeMap::new();
+        for test in project.contract.kernel_tests() {
+            if test.kernel().is_some_and(executed) {
+                kernels.entry(test.op.clone()).or_default().entry(test.dtype.name()).or_default().push(test);
+            }
+        }
+        let kernels: Vec<TokenStream> = kernels.iter().map(|(kernel, dtypes)| module(kernel, dtypes)).collect();
+        let executions = (!kernels.is_empty()).then(|| quote!(mod kernel { #(#kernels)* }));
         let baselines = project.contract.policies.accuracy.then(|| {
             let ops = project.contract.ops.iter().map(|op| {
                 let op_module = format_ident!("{}", op.name);
@@ -99,7 +112,7 @@ pub fn tests(input: TokenStream, load: Load) -> TokenStream {
             })
             .collect();
         let artifacts = (!artifacts.is_empty()).then(|| quote!(mod artifact { #(#artifacts)* }));
-        quote!(#(#modules)* #baselines #artifacts)
+        quote!(#(#modules)* #baselines #executions #artifacts)
     });
     expanded.unwrap_or_else(|error| error.to_compile_error())
 }

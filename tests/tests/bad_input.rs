@@ -200,7 +200,11 @@ fn what_a_kernel_does_wrong_is_in_the_report() {
     type Kernel = fn(&mut Call<'_>) -> Result<(), SubjectError>;
     let table: [(&str, Kernel, &[&str]); 7] = [
         ("panics", |call| panic!("row {} is empty", values(call, "x").len()), &["panicked at", "row 12 is empty"]),
-        ("refuses", |_| Err(SubjectError { kind: "refused", message: "no such device".into() }), &["no such device"]),
+        (
+            "refuses",
+            |_| Err(SubjectError { kind: "refused", message: "no such device".into(), fault: false }),
+            &["no such device"],
+        ),
         (
             "NaN",
             |call| {

@@ -4,7 +4,7 @@ use super::schema::Scope;
 use super::{file, values};
 use crate::check::{join, suggestion};
 use crate::document::{Entry, Report, Section};
-use crate::{Argument, ArtifactChecks, Expression, Kernel, Launch, Op, Param, ParamValue, Validation};
+use crate::{Argument, ArtifactChecks, Expression, Kernel, Launch, Op, Param, ParamValue, Sanitizers, Validation};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -84,6 +84,7 @@ fn read_kernel(
         entry: section.text("entry").map(str::to_owned),
         dtypes,
         launch,
+        sanitizers: read_sanitizers(section.section("sanitizers")),
         targets,
         artifact_checks: read_checks(checks),
         compile_options: read_options(report, section),
@@ -172,6 +173,15 @@ fn read_options(report: &mut Report<'_>, section: &Section<'_>) -> Vec<String> {
 fn pairs<T>(section: &Section<'_>, key: &str, value: impl Fn(&Entry<'_>) -> Option<T>) -> BTreeMap<String, T> {
     let entries = section.section(key).map(|section| section.entries()).unwrap_or_default();
     entries.iter().filter_map(|entry| Some((entry.key.to_owned(), value(entry)?))).collect()
+}
+
+fn read_sanitizers(section: Option<Section<'_>>) -> Sanitizers {
+    let flag = |key| section.as_ref().and_then(|section| section.get(key)?.bool()).unwrap_or(true);
+    Sanitizers {
+        races: flag("races"),
+        uninitialised_reads: flag("uninitialised_reads"),
+        input_writes: flag("input_writes"),
+    }
 }
 
 fn read_checks(section: Option<Section<'_>>) -> ArtifactChecks {

@@ -54,6 +54,7 @@ fn read_op(report: &mut Report<'_>, section: &Section<'_>, root: &Path, validati
         None => Invariants::default(),
     };
     Op {
+        kernel: None,
         name: section.text("name").unwrap_or_default().to_owned(),
         line: report.line(&section.span()),
         module,

@@ -127,8 +127,8 @@ fn apply(edit: &Edit, tensor: &mut Tensor) -> Result<()> {
 /// Whether the spec fits the op, its sizes and constraints included; everything but the values.
 pub fn check(op: &Op, spec: &Spec) -> Result<()> {
     let invalid = |message: String| Err(Error::InvalidRequest(message));
-    if spec.test.op != op.name {
-        return invalid(format!("the spec is of op `{}`, not of `{}`", spec.test.op, op.name));
+    if spec.test.op != op.tested_as() {
+        return invalid(format!("the spec is of op `{}`, not of `{}`", spec.test.op, op.tested_as()));
     }
     if !op.dtypes.is_empty() && !op.dtypes.contains(&spec.test.dtype) {
         return invalid(format!("op `{}` is not declared for {}", op.name, spec.test.dtype));

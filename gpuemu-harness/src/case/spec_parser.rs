@@ -2,7 +2,7 @@
 
 use super::spec::{Distribution, Edit, InputSpec, Kind, LayoutKind, Line, Spec};
 use crate::error::{Error, Result};
-use gpuemu_contract::{DType, ParamValue, Strategy, TestName, nearest};
+use gpuemu_contract::{DType, KERNEL, ParamValue, Strategy, TestName, nearest};
 use std::str::FromStr;
 
 impl FromStr for Spec {
@@ -124,8 +124,12 @@ impl<'a> Reader<'a> {
     }
 
     fn spec(&mut self) -> Result<Spec> {
-        let op = self.identifier("the name of an op")?;
+        let mut op = self.identifier("the name of an op")?;
         self.expect("::")?;
+        if op == KERNEL {
+            op = format!("{KERNEL}::{}", self.identifier("the name of a kernel")?);
+            self.expect("::")?;
+        }
         let dtype = self.choice("a dtype", &mut DType::ALL.iter().map(|dtype| dtype.name()), DType::from_name)?;
         self.expect("::")?;
         let strategy =

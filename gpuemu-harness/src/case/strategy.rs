@@ -124,7 +124,7 @@ impl<'a> Planner<'a> {
         {
             return Err(Error::Config(format!("op `{}`: input `{}` has no shape", op.name, unshaped.name)));
         }
-        let seed = derive(parent_seed, &format!("{}/{}/{}", test.op, test.dtype, test.strategy));
+        let seed = derive(parent_seed, &format!("{}/{}/{}", op.name, test.dtype, test.strategy));
         let factors = Factors::of(op, test.strategy);
         let dtype = test.dtype;
         let schedule = Schedule::new(op, factors, seed, &|sizes| admit(op, dtype, sizes))?;
@@ -161,7 +161,7 @@ impl<'a> Planner<'a> {
                 values: slot.values(test.strategy, flavour, index as usize, number, focus == Some(number)).into(),
             })
             .collect();
-        let seed = derive(self.parent_seed, &format!("{}/{}/{}/{index}", test.op, test.dtype, test.strategy));
+        let seed = derive(self.parent_seed, &format!("{}/{}/{}/{index}", op.name, test.dtype, test.strategy));
         let mut spec = Spec {
             test: test.clone(),
             dims: sizes.dims,

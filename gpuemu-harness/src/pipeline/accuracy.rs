@@ -50,7 +50,7 @@ pub fn measure(session: &Session, op: &str, dtype: DType) -> Result<std::result:
     let mut cases = 0;
     let mut envelope = None;
     for &strategy in &op.strategies {
-        let test = TestName { op: op.name.clone(), dtype, strategy };
+        let test = TestName { op: op.tested_as(), dtype, strategy };
         let trial = Trial::new(session, op, &test)?;
         let planner = Planner::new(op, &test, declared.validation.seed)?;
         for index in 0..op.cases {

@@ -151,8 +151,13 @@ pub(super) fn execute(
             (name.clone(), tensor)
         })
         .collect();
-    let mut call =
-        Call { dtype: case.spec.test.dtype, inputs: &mut inputs, outputs: &mut outputs, params: &case.params };
+    let mut call = Call {
+        dtype: case.spec.test.dtype,
+        inputs: &mut inputs,
+        outputs: &mut outputs,
+        dims: &case.spec.dims,
+        params: &case.params,
+    };
     let started = Instant::now();
     subject.run(&mut call)?;
     let time = started.elapsed();
@@ -168,7 +173,8 @@ pub(super) fn execute(
 }
 
 pub(super) fn subject_failed(error: &SubjectError) -> Failure {
-    failure(Check::Subject, None, error.message.clone())
+    let check = if error.fault { Check::Fault(error.kind) } else { Check::Subject };
+    failure(check, None, error.message.clone())
 }
 
 /// A failure that is a sentence.

@@ -11,9 +11,10 @@ use crate::python::Python;
 use crate::report::results;
 use crate::subject::Subject;
 use crate::subject::function::Function;
+use crate::subject::kernel::KernelSubject;
 use crate::subject::script::ScriptSubject;
 use crate::tensor::Array;
-use gpuemu_contract::{Contract, DType, Op, Strategy};
+use gpuemu_contract::{Contract, DType, Op, Strategy, TestName};
 use gpuemu_ptx::vendor::{self, Toolbox};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,8 @@ type Slot<T> = Arc<OnceLock<Result<Arc<T>>>>;
 /// Everything the tests of one run share.
 pub struct Session {
     contract: Contract,
+    /// The ops of kernels, as each computes its own.
+    kernel_ops: Vec<Op>,
     /// The contract as it is in the file.
     declared: Contract,
     environment: Environment,
@@ -33,6 +36,8 @@ pub struct Session {
     workers: Arc<Workers>,
     mirrors: Mutex<HashMap<String, Slot<dyn Mirror>>>,
     subjects: Mutex<HashMap<String, Slot<dyn Subject>>>,
+    /// Kernels by name, or why one is not executed here.
+    kernels: Mutex<HashMap<String, Slot<std::result::Result<Arc<KernelSubject>, String>>>>,
     toolbox: Toolbox,
     /// Committed PTX that this process has compiled again.
     updated: Mutex<HashMap<PathBuf, Arc<OnceLock<Result<()>>>>>,
@@ -52,12 +57,16 @@ impl Session {
         if let Some(seed) = environment.seed {
             contract.validation.seed = seed;
         }
+        let selected: Vec<DType> =
+            environment.strategies.iter().flatten().filter_map(|strategy| strategy.selects()).collect();
+        if !selected.is_empty() {
+            contract.kernels.iter_mut().for_each(|kernel| kernel.dtypes.retain(|dtype| selected.contains(dtype)));
+        }
         for op in &mut contract.ops {
             if let Some(cases) = environment.cases {
                 op.cases = cases.get();
             }
             if let Some(strategies) = &environment.strategies {
-                let selected: Vec<DType> = strategies.iter().filter_map(|strategy| strategy.selects()).collect();
                 if !selected.is_empty() {
                     op.dtypes.retain(|dtype| selected.contains(dtype));
                 }
@@ -67,18 +76,21 @@ impl Session {
                 }
             }
         }
+        let kernel_ops = contract.kernels.iter().filter_map(|kernel| contract.op_of(kernel)).collect();
         let envelopes = Envelopes::load(contract.root(), environment.calibrate)?;
         let python = Python::new(environment.python.as_deref());
         let toolbox = Toolbox::new(tools(&environment, contract.root()));
         let workers = Arc::new(Workers::new(contract.root(), python, process::TIMEOUT));
         Ok(Session {
             contract,
+            kernel_ops,
             declared,
             environment,
             envelopes,
             workers,
             mirrors: Mutex::default(),
             subjects: Mutex::default(),
+            kernels: Mutex::default(),
             toolbox,
             updated: Mutex::default(),
             started: Instant::now(),
@@ -167,6 +179,9 @@ impl Session {
 
     /// The op of a test.
     pub fn op(&self, name: &str) -> Result<&Op> {
+        if let Some(op) = self.kernel_ops.iter().find(|op| op.tested_as() == name) {
+            return Ok(op);
+        }
         self.contract.op(name).ok_or_else(|| {
             let names = self.contract.ops.iter().map(|op| op.name.as_str());
             let hint = match gpuemu_contract::nearest(name, names) {
@@ -211,11 +226,17 @@ impl Session {
     ///
     /// [`Error::Config`] when nothing computes the op: a test without a subject never passes.
     pub fn subject(&self, op: &Op) -> Result<Arc<dyn Subject>> {
-        let slot = slot(&self.subjects, &op.name);
+        let slot = slot(&self.subjects, &op.tested_as());
         slot.get_or_init(|| self.find_subject(op)).clone()
     }
 
     fn find_subject(&self, op: &Op) -> Result<Arc<dyn Subject>> {
+        if let Some(name) = &op.kernel {
+            return match &*self.kernel(name, op)? {
+                Ok(kernel) => Ok(kernel.clone()),
+                Err(why) => Err(Error::Config(format!("kernel `{name}` is not executed here: {why}"))),
+            };
+        }
         if let Some(function) = Function::bound(&op.name)? {
             return Ok(Arc::new(function));
         }
@@ -231,13 +252,35 @@ impl Session {
         )))
     }
 
+    /// A kernel, loaded once; inside, why it is not executed here.
+    fn kernel(&self, name: &str, op: &Op) -> Result<Arc<std::result::Result<Arc<KernelSubject>, String>>> {
+        let slot = slot(&self.kernels, name);
+        let open = || {
+            let kernel = self.contract.kernel(name).ok_or_else(|| Error::NotFound(format!("no kernel {name}")))?;
+            let target = kernel.targets.first().map_or("", String::as_str);
+            let update = format!("GPUEMU_UPDATE=ptx {}", self.rerun(&format!("artifact::{name}::{target}")));
+            let opened = KernelSubject::open(kernel, op, self.contract.root(), &update)?;
+            Ok(Arc::new(opened.map(Arc::new)))
+        };
+        slot.get_or_init(open).clone()
+    }
+
+    /// Why a kernel's test cannot run on this host, if so. What is wrong with its PTX is for the test to say.
+    pub fn not_executed(&self, test: &TestName) -> Option<String> {
+        let op = self.op(&test.op).ok()?;
+        match self.kernel(test.kernel()?, op).ok()?.as_ref() {
+            Ok(_) => None,
+            Err(why) => Some(why.clone()),
+        }
+    }
+
     /// Why an op cannot be tested by itself here: nothing is bound to it but a compiled kernel.
     pub fn computed_by_kernel(&self, op: &str) -> Option<String> {
         let kernel = self.contract.kernels.iter().find(|kernel| kernel.op.as_deref() == Some(op))?;
         let bound = self.subjects.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).contains_key(op);
         let scripted = self.contract.op(op).is_some_and(|op| op.op_script.is_some());
         let nothing = !bound && !scripted && matches!(Function::bound(op), Ok(None));
-        nothing.then(|| format!("only kernel {} computes it, and compiled kernels are not executed yet", kernel.name))
+        nothing.then(|| format!("only compiled kernels compute it: kernel::{} tests that", kernel.name))
     }
 
     /// Puts a subject in place of whatever the op has: for callers that use gpuemu as a library.

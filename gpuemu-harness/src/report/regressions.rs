@@ -1,16 +1,22 @@
-//! Saved failures: `gpuemu-regressions/<op>/<id>.toml`, committed by the user, run first from then on.
+//! Saved failures: `gpuemu-regressions/<op>/<id>.toml`, committed by the user, run first from then on. Those of a
+//! compiled kernel lie in `gpuemu-regressions/kernel/<name>`.
 
 use crate::case::spec::Spec;
 use crate::error::{Error, Result};
 use crate::files::write_atomically;
 use crate::tensor::{Layout, Tensor};
-use gpuemu_contract::DType;
+use gpuemu_contract::{DType, KERNEL};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// The folder beside `gpuemu.toml` that holds them.
 pub const FOLDER: &str = "gpuemu-regressions";
+
+/// Where those of an op, or of `kernel::` and a kernel, lie.
+pub fn folder(op: &str) -> PathBuf {
+    op.split("::").fold(PathBuf::from(FOLDER), |folder, part| folder.join(part))
+}
 
 /// A saved failure.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +61,7 @@ fn id_of(spec: &Spec, digits: usize) -> String {
 /// Saves a failing case and returns its path relative to `root`. Saving the same case again, from another process at
 /// the same moment too, leaves one file.
 pub fn save(root: &Path, spec: &Spec, check: &str, message: &str, inputs: &[(String, Tensor)]) -> Result<PathBuf> {
-    let folder = Path::new(FOLDER).join(&spec.test.op);
+    let folder = folder(&spec.test.op);
     for digits in [6, 10, 16] {
         let id = id_of(spec, digits);
         let path = folder.join(format!("{id}.toml"));
@@ -132,25 +138,33 @@ pub fn load(root: &Path, path: &Path) -> Result<Regression> {
     Ok(Regression { path: path.to_owned(), op: spec.test.op.clone(), id, spec, inputs })
 }
 
-/// Names of the ops that have saved failures, sorted, whether or not the contract still has them. No folder: none.
+/// Names of the ops that have saved failures, and of kernels after `kernel::`, sorted, whether or not the contract still
+/// has them. No folder: none.
 pub fn ops(root: &Path) -> Result<Vec<String>> {
-    let entries = match std::fs::read_dir(root.join(FOLDER)) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Error::File(format!("cannot read {FOLDER}: {error}"))),
-    };
-    let mut ops: Vec<String> = entries
-        .filter_map(|entry| entry.ok())
-        .filter(|entry| entry.path().is_dir())
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
+    let mut ops = folders(root, Path::new(FOLDER))?;
+    if let Some(place) = ops.iter().position(|op| op == KERNEL) {
+        ops.remove(place);
+        let kernels = folders(root, &folder(KERNEL))?;
+        ops.extend(kernels.into_iter().map(|kernel| format!("{KERNEL}::{kernel}")));
+    }
     ops.sort();
     Ok(ops)
 }
 
+/// Names of the folders in a folder.
+fn folders(root: &Path, folder: &Path) -> Result<Vec<String>> {
+    let entries = match std::fs::read_dir(root.join(folder)) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::File(format!("cannot read {}: {error}", folder.display()))),
+    };
+    let folders = entries.filter_map(|entry| entry.ok()).filter(|entry| entry.path().is_dir());
+    Ok(folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+}
+
 /// Paths of the saved failures of one op, sorted, relative to `root`. No folder: none.
 pub fn list(root: &Path, op: &str) -> Result<Vec<PathBuf>> {
-    let folder = Path::new(FOLDER).join(op);
+    let folder = folder(op);
     let entries = match std::fs::read_dir(root.join(&folder)) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -92,7 +92,7 @@ fn check_dtype<T: Element>(tensor: &Tensor, name: &str) -> Result<(), SubjectErr
 
 /// The function and the case do not fit: the contract at run time is not the one the function was compiled against.
 fn mismatch(message: String) -> SubjectError {
-    SubjectError { kind: "mismatch", message }
+    SubjectError { kind: "mismatch", message, fault: false }
 }
 
 /// A type a parameter can be handed over as.
@@ -178,7 +178,9 @@ impl<A: Answer, E: Display> Answer for Result<A, E> {
     fn tensors(self) -> Result<Vec<Tensor>, SubjectError> {
         match self {
             Ok(answer) => answer.tensors(),
-            Err(error) => Err(SubjectError { kind: "error", message: format!("returned an error: {error}") }),
+            Err(error) => {
+                Err(SubjectError { kind: "error", message: format!("returned an error: {error}"), fault: false })
+            }
         }
     }
 }
@@ -201,7 +203,7 @@ pub fn give(answer: impl Answer, call: &mut Call<'_>, names: &[&str]) -> Result<
     if tensors.len() != names.len() {
         let (count, plural) = (tensors.len(), if tensors.len() == 1 { "" } else { "s" });
         let message = format!("returned {count} tensor{plural}, the op has {}: {}", names.len(), names.join(", "));
-        return Err(SubjectError { kind: "mismatch", message });
+        return Err(SubjectError { kind: "mismatch", message, fault: false });
     }
     for (name, tensor) in names.iter().zip(tensors) {
         let place = call.outputs.iter_mut().find(|(own, _)| own == name);
@@ -224,7 +226,7 @@ mod tests {
             ("causal".to_owned(), ParamValue::Bool(true)),
             ("mode".to_owned(), ParamValue::Text("tanh".to_owned())),
         ];
-        body(&mut Call { dtype: DType::Float32, inputs: &mut inputs, outputs, params: &params })
+        body(&mut Call { dtype: DType::Float32, inputs: &mut inputs, outputs, dims: &[], params: &params })
     }
 
     #[test]

@@ -147,6 +147,7 @@ impl Subject for Function {
                     call.dtype,
                     dtypes.join(", ")
                 ),
+                fault: false,
             });
         };
         catch_panic(|| run(call))
@@ -209,7 +210,7 @@ fn catch_panic(body: impl FnOnce() -> std::result::Result<(), SubjectError>) -> 
                 // The panic came from another thread, or the kernel's author installed a hook of their own.
                 Watch::On | Watch::Off => format!("panicked: {}", text_of(&*payload)),
             };
-            Err(SubjectError { kind: "panicked", message })
+            Err(SubjectError { kind: "panicked", message, fault: false })
         }
     }
 }
@@ -239,7 +240,7 @@ mod tests {
     ];
 
     fn run(function: &Function, dtype: DType) -> std::result::Result<(), SubjectError> {
-        function.run(&mut Call { dtype, inputs: &mut [], outputs: &mut [], params: &[] })
+        function.run(&mut Call { dtype, inputs: &mut [], outputs: &mut [], dims: &[], params: &[] })
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 pub mod arguments;
 pub mod function;
+pub mod kernel;
+mod launch;
+mod placement;
 pub mod script;
 
 use crate::tensor::Tensor;
@@ -19,6 +22,8 @@ pub struct Call<'a> {
     /// The outputs in the order of the schema. Where the shape is declared, a poisoned tensor to write into (a subject
     /// may replace it by one of its own); `None` where only the subject knows the shape.
     pub outputs: &'a mut [(String, Option<Tensor>)],
+    /// The case's dimensions.
+    pub dims: &'a [(String, u64)],
     /// The case's parameters.
     pub params: &'a [(String, ParamValue)],
 }
@@ -42,6 +47,8 @@ pub struct SubjectError {
     pub kind: &'static str,
     /// What happened, fit to follow "failed: "; may have several lines.
     pub message: String,
+    /// Whether `kind` is that of a fault in a compiled kernel.
+    pub fault: bool,
 }
 
 impl fmt::Display for SubjectError {

@@ -34,10 +34,11 @@ impl Subject for ScriptSubject {
         let inputs: Vec<Dense<'_>> = call.inputs.iter().map(|(name, tensor)| Dense::of_tensor(name, tensor)).collect();
         let written = call.inputs.iter().map(|(name, _)| name).filter(|name| self.inout.contains(name));
         let names: Vec<&str> = written.chain(call.outputs.iter().map(|(name, _)| name)).map(String::as_str).collect();
-        let mut answers = self
-            .script
-            .ask(&inputs, call.params, &names)
-            .map_err(|failure| SubjectError { kind: failure.kind, message: failure.message })?;
+        let mut answers = self.script.ask(&inputs, call.params, &names).map_err(|failure| SubjectError {
+            kind: failure.kind,
+            message: failure.message,
+            fault: false,
+        })?;
         let outputs = answers.split_off(answers.len() - call.outputs.len());
         let written = call.inputs.iter_mut().filter(|(name, _)| self.inout.contains(name));
         for ((name, tensor), answer) in written.zip(answers) {
@@ -50,7 +51,7 @@ impl Subject for ScriptSubject {
                     tensor.dtype(),
                     tensor.shape()
                 );
-                return Err(SubjectError { kind: "garbage", message });
+                return Err(SubjectError { kind: "garbage", message, fault: false });
             }
             tensor.copy_elements_from(&answer);
         }

@@ -12,8 +12,10 @@ pub enum Verdict {
 /// Which check failed, in the order of checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Check {
-    /// The subject itself failed: it panicked, exited, faulted.
+    /// The subject itself failed: it panicked, exited, was refused.
     Subject,
+    /// A compiled kernel faulted; the kind of fault, `out-of-bounds`.
+    Fault(&'static str),
     /// An output has another shape.
     Shape,
     /// An output has another dtype.
@@ -43,6 +45,7 @@ impl Check {
     pub const fn name(self) -> &'static str {
         match self {
             Check::Subject => "subject",
+            Check::Fault(kind) => kind,
             Check::Shape => "shape",
             Check::DType => "dtype",
             Check::Unwritten => "unwritten",

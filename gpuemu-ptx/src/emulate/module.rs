@@ -83,6 +83,8 @@ fn allocate(program: &Program, global: &Global) -> Result<FxHashMap<VariableId, 
 fn initialise(program: &Program, addresses: &FxHashMap<VariableId, u64>, global: &mut Global) -> Result<()> {
     for (id, variable) in (0..).map(VariableId).zip(&program.variables) {
         let Some(&address) = addresses.get(&id) else { continue };
+        // What has no initial value is zero, and so is the end of what has one: written, before anything runs.
+        global.fill(address, variable.size, &[0])?;
         let mut bytes = variable.initial.clone();
         for relocation in &variable.relocations {
             let (target, window) = match relocation.symbol {

@@ -43,11 +43,11 @@ pub struct Instruction {
 }
 
 /// Bytes that a lane of an access writes, for comparison.
-fn bytes_of<T: Element, const N: usize>(values: &[[T; LANES]; N], lane: usize) -> [u8; 64] {
-    const { assert!(size_of::<T>() * N <= 64, "no vector is longer") };
-    let mut bytes = [0; 64];
+fn bytes_of<T: Element, const N: usize>(values: &[[T; LANES]; N], lane: usize) -> [u8; 128] {
+    const { assert!(size_of::<T>() * N <= 128, "no vector is longer") };
+    let mut bytes = [0; 128];
     for (element, row) in values.iter().enumerate() {
-        // SAFETY: all elements together have at most 64 bytes.
+        // SAFETY: all elements together have at most 128 bytes.
         unsafe { bytes.as_mut_ptr().add(element * size_of::<T>()).cast::<T>().write_unaligned(row[lane]) }
     }
     bytes

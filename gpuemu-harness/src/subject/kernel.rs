@@ -1,0 +1,149 @@
+//! A compiled kernel under test: its committed PTX, executed on this machine.
+
+use super::placement::Placement;
+use super::{Call, Subject, SubjectError, launch};
+use crate::error::{Error, Result};
+use crate::inspect::artifact::Artifact;
+use crate::inspect::committed::{self, is_written_by_hand, shown, source_of};
+use gpuemu_contract::{Argument, DType, Kernel, Launch, Op, OutputShape};
+use gpuemu_ptx::arch::Arch;
+use gpuemu_ptx::emulate::{Device, Launched, Module, Options, Sanitizers};
+use gpuemu_ptx::program::Program;
+use std::fmt::Write;
+use std::path::Path;
+
+/// A kernel that can be executed here. Every call has a device of its own: the answer is a function of the case.
+#[derive(Debug)]
+pub struct KernelSubject {
+    /// What it is, for messages.
+    description: String,
+    program: Program,
+    entry: String,
+    arch: &'static Arch,
+    dtypes: Vec<DType>,
+    launch: Launch,
+    sanitizers: Sanitizers,
+    inout: Vec<String>,
+}
+
+/// Instructions of one block, those of each warp counted, after which it counts as a loop without end.
+const BUDGET: u64 = 1 << 28;
+/// Lines that a kernel printed which a failure shows.
+const PRINTED: usize = 8;
+
+impl KernelSubject {
+    /// Loads the kernel that computes `op`, for the first of its targets that is executed here. The inner error says why
+    /// none of them is. `update` is the command that compiles it again.
+    ///
+    /// # Errors
+    ///
+    /// When there is no PTX that may be tested, as for [`Artifact::open`].
+    pub fn open(
+        kernel: &Kernel,
+        op: &Op,
+        root: &Path,
+        update: &str,
+    ) -> Result<std::result::Result<KernelSubject, String>> {
+        let Some(launch) = &kernel.launch else {
+            return Ok(Err("no [kernels.launch] says how it is started".to_owned()));
+        };
+        if let Some(output) = op.schema.outputs.iter().find(|output| output.shape == OutputShape::FromReference) {
+            return Ok(Err(format!("output `{}` of op `{}` declares no shape to write into", output.name, op.name)));
+        }
+        if kernel.source.is_none() {
+            return Ok(Err("no `source` names what is compiled".to_owned()));
+        }
+        let targets = targets(kernel, root, update)?;
+        let mut reasons = Vec::new();
+        for target in &targets {
+            let artifact = Artifact::open(kernel, target, root, update)?;
+            let path = shown(&artifact.committed.path, root);
+            let subject = KernelSubject {
+                description: format!("kernel {} ({path} on an emulated {target})", kernel.name),
+                entry: artifact.function().name.to_string(),
+                arch: artifact.arch,
+                program: artifact.program,
+                dtypes: kernel.dtypes.clone(),
+                launch: launch.clone(),
+                sanitizers: Sanitizers {
+                    races: kernel.sanitizers.races,
+                    initialisation: kernel.sanitizers.uninitialised_reads,
+                    inputs: kernel.sanitizers.input_writes,
+                },
+                inout: op.schema.inputs.iter().filter(|input| input.inout).map(|input| input.name.clone()).collect(),
+            };
+            match subject.load() {
+                Ok(_) => return Ok(Ok(subject)),
+                Err(error) => reasons.push(format!("{path}: {error}")),
+            }
+        }
+        Ok(Err(match reasons.is_empty() {
+            true => "no `targets` in its [kernels.artifact_checks] say which PTX is executed".to_owned(),
+            false => reasons.join("; "),
+        }))
+    }
+
+    fn load(&self) -> std::result::Result<(Device, Module), gpuemu_ptx::Error> {
+        let options = Options { budget: BUDGET, sanitizers: self.sanitizers, ..Options::default() };
+        let mut device = Device::new(self.arch, options)?;
+        let module = device.load_entry(self.program.clone(), &self.entry)?;
+        Ok((device, module))
+    }
+
+    fn is_named(&self, tensor: &str) -> bool {
+        self.launch.args.iter().any(|argument| matches!(argument, Argument::Tensor(name) if name == tensor))
+    }
+}
+
+/// The targets whose PTX may be executed: those that the contract names, or the one that a hand-written file is for.
+fn targets(kernel: &Kernel, root: &Path, update: &str) -> Result<Vec<String>> {
+    if !kernel.targets.is_empty() || !is_written_by_hand(source_of(kernel)?) {
+        return Ok(kernel.targets.clone());
+    }
+    let committed = committed::load(kernel, "", root, update)?;
+    let program = Program::read(&committed.text)
+        .map_err(|error| Error::Ptx(format!("{}: {error}", shown(&committed.path, root))))?;
+    Ok(program.targets.first().map(|target| target.to_string()).into_iter().collect())
+}
+
+impl Subject for KernelSubject {
+    fn run(&self, call: &mut Call<'_>) -> std::result::Result<(), SubjectError> {
+        let internal =
+            |error: gpuemu_ptx::Error| SubjectError { kind: "emulator", message: error.to_string(), fault: false };
+        let (mut device, module) = self.load().map_err(internal)?;
+        let is_inout = |name: &str| self.inout.iter().any(|inout| inout == name);
+        let placement = Placement::new(call, device.memory_mut(), |name| self.is_named(name), is_inout)?;
+        let shape = launch::shape(&self.launch, call)?;
+        let id = module.program().entry(&self.entry).map_err(internal)?;
+        let entry = module.program().function(id);
+        let arguments = launch::arguments(&self.launch, call, entry, |name| placement.address(call, name))?;
+        let launched = device.launch(&module, &self.entry, shape, &arguments).map_err(internal)?;
+        if let Some(error) = faulted(&launched) {
+            return Err(error);
+        }
+        placement.read_back(call, device.memory_mut())
+    }
+
+    fn supports(&self, dtype: DType) -> bool {
+        self.dtypes.contains(&dtype)
+    }
+
+    fn describe(&self) -> String {
+        self.description.clone()
+    }
+}
+
+/// The fault of a launch, and what the kernel printed before it.
+fn faulted(launched: &Launched) -> Option<SubjectError> {
+    let fault = launched.fault.as_ref()?;
+    let mut message = fault.to_string();
+    for printed in launched.printed.iter().take(PRINTED) {
+        let ([x, y, z], [tx, ty, tz]) = (printed.block, printed.thread);
+        let text = printed.text.trim_end_matches('\n');
+        let _ = write!(message, "\n  printed by thread ({tx}, {ty}, {tz}) of block ({x}, {y}, {z}): {text}");
+    }
+    if let Some(more) = launched.printed.len().checked_sub(PRINTED).filter(|more| *more > 0) {
+        let _ = write!(message, "\n  and {more} more calls of printf");
+    }
+    Some(SubjectError { kind: fault.kind.name(), message, fault: true })
+}
