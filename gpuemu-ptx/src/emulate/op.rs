@@ -251,8 +251,8 @@ impl<F: Fn(u64, bool) -> D + Copy, D: Lane> Body for FromTruth<F, D> {
         let f = closure::<F>();
         let truth = warp.registers.truth(op.a);
         let mut out = [D::Store::default(); LANES];
-        for lane in 0..LANES {
-            out[lane] = f(op.imm, truth >> lane & 1 != 0).pack();
+        for (lane, out) in out.iter_mut().enumerate() {
+            *out = f(op.imm, truth >> lane & 1 != 0).pack();
         }
         warp.registers.write::<D>(op.d, &out, mask);
         Signal::Next
