@@ -88,8 +88,22 @@ fn same_value<T: Element, const N: usize>(
             old = old << 8 | u128::from(if here { before } else { mine[at] });
             new = new << 8 | u128::from(mine[at]);
         }
-        old == new || clash.copies && nearly(old, new, size)
+        old == new || clash.copies && (nearly(old, new, size) || rounded_apart(&values[element], old, new))
     })
+}
+
+/// Whether two float32 numbers are as near each other as sums of terms of the size of their row, rounded in two orders:
+/// terms that cancel leave less than the last bits of what is left.
+fn rounded_apart<T: Element>(row: &[T; LANES], a: u128, b: u128) -> bool {
+    if size_of::<T>() != 4 {
+        return false;
+    }
+    // SAFETY: an element of four bytes is any pattern of them.
+    let float = |value: &T| f32::from_bits(u32::from_le(unsafe { std::mem::transmute_copy::<T, u32>(value) }));
+    let (a, b) = (f32::from_bits(a as u32), f32::from_bits(b as u32));
+    let scale =
+        row.iter().map(float).filter(|value| value.is_normal()).fold(0.0, |most: f32, value| most.max(value.abs()));
+    a.is_normal() && b.is_normal() && (a - b).abs() <= scale * (1.0 / 65536.0)
 }
 
 /// Whether two patterns of so many bytes are one floating-point value, or two of half the width, but for the last bits.
