@@ -1,52 +1,24 @@
 //! A directed graph of nodes 0 to n-1, its edges in both directions.
 
+use super::grouped::Grouped;
+
 /// A directed graph, its edges grouped by either end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
-    successors: Edges,
-    predecessors: Edges,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Edges {
-    /// The edges of node n are `ends[starts[n]..starts[n + 1]]`.
-    starts: Vec<u32>,
-    ends: Vec<u32>,
-}
-
-impl Edges {
-    fn new(nodes: usize, edges: &[(u32, u32)]) -> Self {
-        let mut starts = vec![0; nodes + 1];
-        for &(from, _) in edges {
-            starts[from as usize + 1] += 1;
-        }
-        for node in 0..nodes {
-            starts[node + 1] += starts[node];
-        }
-        let mut next = starts.clone();
-        let mut ends = vec![0; edges.len()];
-        for &(from, to) in edges {
-            ends[next[from as usize] as usize] = to;
-            next[from as usize] += 1;
-        }
-        Self { starts, ends }
-    }
-
-    fn of(&self, node: u32) -> &[u32] {
-        &self.ends[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
-    }
+    successors: Grouped,
+    predecessors: Grouped,
 }
 
 impl Graph {
     /// A graph of `nodes` nodes and these edges, each from the first to the second.
     pub fn new(nodes: usize, edges: &[(u32, u32)]) -> Self {
         let reversed: Vec<_> = edges.iter().map(|&(from, to)| (to, from)).collect();
-        Self { successors: Edges::new(nodes, edges), predecessors: Edges::new(nodes, &reversed) }
+        Self { successors: Grouped::new(nodes, edges), predecessors: Grouped::new(nodes, &reversed) }
     }
 
     /// How many nodes there are.
     pub fn nodes(&self) -> usize {
-        self.successors.starts.len().saturating_sub(1)
+        self.successors.groups()
     }
 
     /// Where the edges of a node lead, in the order given.

@@ -5,11 +5,13 @@
 mod blocks;
 mod dominators;
 mod graph;
+mod grouped;
 mod liveness;
 mod loops;
 
 pub use blocks::{Block, BlockId, Flow, Jump};
 pub use graph::Graph;
+pub(crate) use grouped::Grouped;
 pub use liveness::{Accesses, Liveness};
 pub use loops::{Loop, LoopId};
 

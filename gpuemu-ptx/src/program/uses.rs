@@ -1,7 +1,7 @@
 //! Who writes and who reads each register of a function.
 
 use super::function::{Function, RegisterId};
-use crate::flow::Accesses;
+use crate::flow::{Accesses, Grouped};
 
 impl Accesses for Function {
     fn registers(&self) -> usize {
@@ -24,37 +24,8 @@ impl Accesses for Function {
 /// For every register the instructions that write it and those that read it, in order.
 #[derive(Clone, Debug)]
 pub struct Uses {
-    writers: Lists,
-    readers: Lists,
-}
-
-#[derive(Clone, Debug)]
-struct Lists {
-    starts: Vec<u32>,
-    members: Vec<u32>,
-}
-
-impl Lists {
-    fn new(groups: usize, pairs: &[(u32, u32)]) -> Self {
-        let mut starts = vec![0_u32; groups + 1];
-        for &(group, _) in pairs {
-            starts[group as usize + 1] += 1;
-        }
-        for group in 0..groups {
-            starts[group + 1] += starts[group];
-        }
-        let mut next = starts.clone();
-        let mut members = vec![0; pairs.len()];
-        for &(group, member) in pairs {
-            members[next[group as usize] as usize] = member;
-            next[group as usize] += 1;
-        }
-        Self { starts, members }
-    }
-
-    fn of(&self, group: u32) -> &[u32] {
-        &self.members[self.starts[group as usize] as usize..self.starts[group as usize + 1] as usize]
-    }
+    writers: Grouped,
+    readers: Grouped,
 }
 
 impl Uses {
@@ -66,7 +37,7 @@ impl Uses {
             function.reads(instruction, |register| readers.push((register.0, index)));
         }
         let registers = function.registers.len();
-        Self { writers: Lists::new(registers, &writers), readers: Lists::new(registers, &readers) }
+        Self { writers: Grouped::new(registers, &writers), readers: Grouped::new(registers, &readers) }
     }
 
     /// The instructions that write a register.

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::function::{Function, RegisterId};
 use super::uses::Uses;
-use crate::flow::{BlockId, Liveness};
+use crate::flow::{BlockId, Grouped, Liveness};
 
 /// The values of a function and who sees them.
 pub(super) struct Webs {
@@ -22,34 +22,6 @@ pub(super) struct Webs {
     readers: Grouped,
     flows: Grouped,
     registers: u32,
-}
-
-struct Grouped {
-    starts: Vec<u32>,
-    members: Vec<u32>,
-}
-
-impl Grouped {
-    fn new(groups: usize, pairs: &[(u32, u32)]) -> Self {
-        let mut starts = vec![0_u32; groups + 1];
-        for &(group, _) in pairs {
-            starts[group as usize + 1] += 1;
-        }
-        for group in 0..groups {
-            starts[group + 1] += starts[group];
-        }
-        let mut next = starts.clone();
-        let mut members = vec![0; pairs.len()];
-        for &(group, member) in pairs {
-            members[next[group as usize] as usize] = member;
-            next[group as usize] += 1;
-        }
-        Self { starts, members }
-    }
-
-    fn of(&self, group: u32) -> &[u32] {
-        &self.members[self.starts[group as usize] as usize..self.starts[group as usize + 1] as usize]
-    }
 }
 
 impl Webs {
