@@ -156,6 +156,17 @@ fn findings_fail_are_told_or_are_allowed() {
 }
 
 #[test]
+fn a_cycle_of_calls_is_told() {
+    let cycle = ".version 8.0\n.target sm_80\n.address_size 64\n.func f;\n.func g { call f; ret; }\n.func f { call g; ret; }\n\
+                 .visible .entry scale() { call f; ret; }\n";
+    let place = place(CONTRACT, cycle);
+    let suite = suite(&place, |_| ());
+    assert_eq!(suite.run(TEST).failure, None);
+    let lines = suite.finish(&Totals::default()).unwrap().join("\n");
+    assert_has(&lines, &["artifact::scale::sm_80: its functions call each other in a cycle: the stack has no bound"]);
+}
+
+#[test]
 fn a_compiler_that_is_missing_is_said() {
     let place = place(&CONTRACT.replace("scale.ptx", "scale.cu"), "");
     place.write("kernels/scale.cu", "extern \"C\" __global__ void scale(const float *x, float *y) {}\n");

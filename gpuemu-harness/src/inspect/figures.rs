@@ -3,8 +3,8 @@
 //! `gpuemu_contract::artifact::METRICS` names those that may have a budget.
 
 use crate::inspect::artifact::{Artifact, Assembled};
+use crate::inspect::baseline::{Judged, Metric};
 use crate::inspect::finding::shown;
-use crate::inspect::snapshot::{Judged, Metric};
 use gpuemu_contract::{Expression, Kernel};
 use gpuemu_ptx::metrics::{self, Access, Class, Direction, Metrics};
 use gpuemu_ptx::occupancy::Footprint;

@@ -3,9 +3,10 @@
 use crate::environment::Update;
 use crate::error::{Error, Result};
 use crate::inspect::artifact::{Artifact, Assembled};
+use crate::inspect::baseline::{Baseline, FOLDER, Tool};
 use crate::inspect::committed::{is_written_by_hand, path_of, source_of};
 use crate::inspect::finding::{Finding, Level, Place, repository};
-use crate::inspect::snapshot::{self, Baseline, Budget, FOLDER, Judgement, Tool};
+use crate::inspect::snapshot::{self, Budget, Judgement};
 use crate::inspect::{compile, figures, lint, policy, sarif};
 use crate::pipeline::session::Session;
 use crate::report::artifact::Inspected;
@@ -161,6 +162,11 @@ fn inspect(
     match &assembled {
         Ok(_) => finished.told.extend(judgement.unjudged.iter().cloned()),
         Err(_) => finished.unjudged.extend(judgement.unjudged.iter().cloned()),
+    }
+    if metrics.recursive {
+        let cycle = "its functions call each other in a cycle: the stack has no bound that is known, and max_local_memory \
+                     was held against one turn alone";
+        finished.told.push(cycle.to_owned());
     }
     finished.told.extend(unused(session, kernel, target, &findings));
     if let Err(error) = results::write(folder, test, &[inspected.line()]) {

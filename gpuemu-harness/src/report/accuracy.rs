@@ -1,6 +1,6 @@
 //! Accuracy baselines: one snapshot an op and dtype of the worst and the typical error over its fixed cases.
 
-use crate::inspect::snapshot::{Baseline, FOLDER, Judged, Metric};
+use crate::inspect::baseline::{Baseline, FOLDER, Judged, Metric};
 use crate::validate::statistics::Total;
 use crate::validate::tolerance::Envelope;
 use gpuemu_contract::{Compute, DType};

@@ -1,8 +1,9 @@
 //! What is told of an inspected artifact: the text of a failure, one JSON line, annotations.
 
+use crate::inspect::baseline::Metric;
 use crate::inspect::finding::{Finding, Level, repository};
 use crate::inspect::policy::RULES;
-use crate::inspect::snapshot::{Judgement, Metric};
+use crate::inspect::snapshot::Judgement;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
