@@ -172,6 +172,8 @@ pub(super) struct Clash {
     pub other: Option<usize>,
     /// Whether the same instruction of the same block wrote before: maybe copies of one value.
     pub copies: bool,
+    /// The lanes of the instruction.
+    pub mask: u32,
 }
 
 /// The shadow of a block: see the [module](super).
@@ -576,7 +578,7 @@ impl<'g> Block<'g> {
                     });
                     let copies = earlier.site == actor.site && earlier.block == actor.block;
                     let from = first.max(places[lane]);
-                    if same_value(Clash { lane, from, bytes: first + bytes - from, other, copies }) {
+                    if same_value(Clash { lane, from, bytes: first + bytes - from, other, copies, mask }) {
                         return;
                     }
                 }

@@ -88,22 +88,23 @@ fn same_value<T: Element, const N: usize>(
             old = old << 8 | u128::from(if here { before } else { mine[at] });
             new = new << 8 | u128::from(mine[at]);
         }
-        old == new || clash.copies && (nearly(old, new, size) || rounded_apart(&values[element], old, new))
+        let noise = || size == 4 && within_noise(old as u32, new as u32, scale(values, clash.mask));
+        old == new || clash.copies && (nearly(old, new, size) || noise())
     })
 }
 
-/// Whether two float32 numbers are as near each other as sums of terms of the size of their row, rounded in two orders:
-/// terms that cancel leave less than the last bits of what is left.
-fn rounded_apart<T: Element>(row: &[T; LANES], a: u128, b: u128) -> bool {
-    if size_of::<T>() != 4 {
-        return false;
-    }
-    // SAFETY: an element of four bytes is any pattern of them.
-    let float = |value: &T| f32::from_bits(u32::from_le(unsafe { std::mem::transmute_copy::<T, u32>(value) }));
-    let (a, b) = (f32::from_bits(a as u32), f32::from_bits(b as u32));
-    let scale =
-        row.iter().map(float).filter(|value| value.is_normal()).fold(0.0, |most: f32, value| most.max(value.abs()));
-    a.is_normal() && b.is_normal() && (a - b).abs() <= scale * (1.0 / 65536.0)
+/// The largest binary32 number that the lanes write.
+fn scale<T: Element, const N: usize>(values: &[[T; LANES]; N], mask: u32) -> f32 {
+    let number = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().unwrap_or_default()).abs();
+    let largest = |lane| bytes_of(values, lane)[..4 * N].chunks_exact(4).map(number).fold(0.0, f32::max);
+    lanes(mask).map(largest).fold(0.0, f32::max)
+}
+
+/// Whether two binary32 numbers differ by what rounding leaves of terms that cancel, given how large numbers are around
+/// them. Integers are no such numbers: they are far smaller.
+fn within_noise(a: u32, b: u32, scale: f32) -> bool {
+    const NOISE: f32 = 1.0 / 65_536.0;
+    scale > 1e-30 && scale.is_finite() && (f32::from_bits(a) - f32::from_bits(b)).abs() <= scale * NOISE
 }
 
 /// Whether two patterns of so many bytes are one floating-point value, or two of half the width, but for the last bits.
@@ -543,6 +544,25 @@ impl<'g> Block<'g> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_left_of_terms_that_cancel() {
+        let table = [
+            (1e-7_f32.to_bits(), (-2e-7_f32).to_bits(), 0.5, true),
+            (0, 3e-8_f32.to_bits(), 0.5, true),
+            (0.25_f32.to_bits(), 0.251_f32.to_bits(), 0.5, false),
+            (5, 6, f32::from_bits(1 << 22), false),
+            (f32::NAN.to_bits(), 0, 0.5, false),
+            (0, 1.0_f32.to_bits(), f32::INFINITY, false),
+        ];
+        for (a, b, scale, noise) in table {
+            assert_eq!(within_noise(a, b, scale), noise, "{a:#x}, {b:#x}, {scale}");
+        }
+        let mut values = [[0.25_f32.to_bits(); LANES]; 2];
+        values[1][3] = (-8.0_f32).to_bits();
+        assert_eq!(scale(&values, u32::MAX), 8.0);
+        assert_eq!(scale(&values, 0b0111), 0.25);
+    }
 
     #[test]
     fn copies_that_were_rounded_differently() {
