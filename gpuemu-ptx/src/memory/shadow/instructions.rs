@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::block::{Block, Clash, Finding, lanes};
+use super::block::{Block, Clash, Finding, Race, lanes};
 use super::cells::stamp;
 use super::clocks::{ACTORS, Cover};
 use super::log::{ATOMIC, COPY, PENDING, Record, WRITE};
@@ -131,6 +131,11 @@ fn nearly(a: u128, b: u128, bytes: usize) -> bool {
     }
 }
 
+/// A race in a region, by the addresses that kernels see.
+fn moved(race: Race, base: u64) -> Finding {
+    Finding::Race(Race { address: race.address + base, start: race.start + base, ..race })
+}
+
 impl<'g> Block<'g> {
     /// Calls `run` for every region that lanes access, with the lanes that fit it and their offsets. Lanes that fit none
     /// are left out: the access itself tells of them.
@@ -173,7 +178,8 @@ impl<'g> Block<'g> {
         None
     }
 
-    /// A load from global memory is about to be done: `width` bytes a lane.
+    /// A load from global memory is about to be done: `width` bytes a lane. `needed` are the bytes that something must
+    /// have written, as bits from the lowest; where it is 0, some byte of each lane must be.
     #[inline(always)]
     pub fn load(
         &mut self,
@@ -182,6 +188,7 @@ impl<'g> Block<'g> {
         addresses: &[u64; LANES],
         mask: u32,
         width: u32,
+        needed: u32,
     ) -> Option<Finding> {
         if let Some(region) = cache.region().filter(|region| region.is_settled())
             && instruction.order == Order::Weak
@@ -189,7 +196,7 @@ impl<'g> Block<'g> {
         {
             return None;
         }
-        self.load_watched(cache, instruction, addresses, mask, width)
+        self.load_watched(cache, instruction, addresses, mask, width, needed)
     }
 
     #[inline(never)]
@@ -200,19 +207,15 @@ impl<'g> Block<'g> {
         addresses: &[u64; LANES],
         mask: u32,
         width: u32,
+        needed: u32,
     ) -> Option<Finding> {
         let found = self.by_region(cache, addresses, mask, width, |this, region, places, mask| {
-            let unwritten = region.written().and_then(|written| {
-                let (lane, missing) = this.unwritten(written, places, mask, width)?;
-                Some(Finding::Uninitialised { lane: lane as u8, address: addresses[lane], missing })
-            });
+            let unwritten =
+                region.written().and_then(|written| this.unwritten(written, addresses, places, mask, width, needed));
             let Some(cells) = region.cells() else { return unwritten };
             let actor = this.actor(instruction.warp, instruction.order, 0, instruction.site, false);
             let race = this.access(false, cells, &actor, places, mask, width, |_| false);
-            let race = race.map(|mut race| {
-                race.address += region.base();
-                Finding::Race(race)
-            });
+            let race = race.map(|race| moved(race, region.base()));
             race.or(unwritten)
         });
         if let Some(scope) = instruction.order.scope()
@@ -254,10 +257,10 @@ impl<'g> Block<'g> {
         reads: bool,
     ) -> Option<Finding> {
         let found = self.by_region(cache, addresses, mask, width, |this, region, places, mask| {
-            let unwritten = region.written().filter(|_| reads).and_then(|written| {
-                let (lane, missing) = this.unwritten(written, places, mask, width)?;
-                Some(Finding::Uninitialised { lane: lane as u8, address: addresses[lane], missing })
-            });
+            let unwritten = region
+                .written()
+                .filter(|_| reads)
+                .and_then(|written| this.unwritten(written, addresses, places, mask, width, u32::MAX));
             let kind = WRITE | ATOMIC;
             let wrong = this.write(region, instruction, kind, addresses, places, mask, width, |_| false);
             wrong.or(unwritten)
@@ -285,7 +288,7 @@ impl<'g> Block<'g> {
     ) -> Option<Finding> {
         if region.role() == Role::Input {
             let lane = mask.trailing_zeros() as usize;
-            return Some(Finding::InputWritten { lane: lane as u8, address: addresses[lane] });
+            return Some(Finding::InputWritten { lane: lane as u8, address: addresses[lane], bytes: width });
         }
         if let Some(written) = region.written() {
             self.note_written(written, places, mask, width);
@@ -293,13 +296,10 @@ impl<'g> Block<'g> {
         let cells = region.cells()?;
         let actor = self.actor(instruction.warp, instruction.order, kind, instruction.site, false);
         let race = self.access(false, cells, &actor, places, mask, width, same);
-        race.map(|mut race| {
-            race.address += region.base();
-            Finding::Race(race)
-        })
+        race.map(|race| moved(race, region.base()))
     }
 
-    /// A load from shared memory is about to be done: `width` bytes a lane.
+    /// A load from shared memory is about to be done: as [`Block::load`].
     #[inline]
     pub fn load_shared(
         &mut self,
@@ -307,14 +307,10 @@ impl<'g> Block<'g> {
         addresses: &[u64; LANES],
         mask: u32,
         width: u32,
+        needed: u32,
     ) -> Option<Finding> {
         let mask = self.within_shared(addresses, mask, width);
-        let unwritten = self.unwritten(&self.shared.written, addresses, mask, width);
-        let unwritten = unwritten.map(|(lane, missing)| Finding::Uninitialised {
-            lane: lane as u8,
-            address: addresses[lane],
-            missing,
-        });
+        let unwritten = self.unwritten(&self.shared.written, addresses, addresses, mask, width, needed);
         let actor = self.actor(instruction.warp, instruction.order, 0, instruction.site, true);
         let race = self.access_shared(&actor, addresses, mask, width, |_| false);
         if instruction.order.scope().is_some() {
@@ -355,12 +351,8 @@ impl<'g> Block<'g> {
         reads: bool,
     ) -> Option<Finding> {
         let mask = self.within_shared(addresses, mask, width);
-        let unwritten = self.unwritten(&self.shared.written, addresses, mask, width).filter(|_| reads);
-        let unwritten = unwritten.map(|(lane, missing)| Finding::Uninitialised {
-            lane: lane as u8,
-            address: addresses[lane],
-            missing,
-        });
+        let unwritten =
+            self.unwritten(&self.shared.written, addresses, addresses, mask, width, u32::MAX).filter(|_| reads);
         self.note_written(&self.shared.written, addresses, mask, width);
         let actor = self.actor(instruction.warp, instruction.order, WRITE | ATOMIC, instruction.site, true);
         let race = self.access_shared(&actor, addresses, mask, width, |_| false);
