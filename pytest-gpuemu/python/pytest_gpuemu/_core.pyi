@@ -1,0 +1,3 @@
+"""Types of the extension module."""
+
+__version__: str

@@ -1,0 +1,1 @@
+"""The pytest plugin. It does nothing without `--gpuemu`."""
