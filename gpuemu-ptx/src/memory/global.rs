@@ -304,6 +304,43 @@ impl Global {
         }
     }
 
+    /// `bytes` bytes from `from` on, counted from the start of the region at `base`, count as not written: what is left
+    /// of an output after a launch that wrote some of it.
+    ///
+    /// # Errors
+    ///
+    /// No region begins there, or the bytes are not all within it.
+    pub fn forget_part(&mut self, base: u64, from: u64, bytes: u64) -> Result<()> {
+        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Ok(index) = table.regions.binary_search_by_key(&base, |region| region.base()) else {
+            return Err(Error::Memory(format!("no region begins at {base:#x}")));
+        };
+        let region = &mut table.regions[index];
+        if from.checked_add(bytes).is_none_or(|end| end > region.bytes()) {
+            let message = format!("{}: {bytes} bytes at {from} are not within its {}", region.name(), region.bytes());
+            return Err(Error::Memory(message));
+        }
+        region.forget_part(from, bytes);
+        Ok(())
+    }
+
+    /// Where addresses go on from: see [`Global::rewind`].
+    pub fn mark(&mut self) -> u64 {
+        self.table.get_mut().unwrap_or_else(PoisonError::into_inner).next
+    }
+
+    /// Gives back the memory of every region made since [`Global::mark`] answered so, as if none had been: the same
+    /// launch sees the same addresses again, however many came before. Nothing happens in [`Addressing::Host`].
+    pub fn rewind(&mut self, mark: u64) {
+        if self.addressing == Addressing::Host {
+            return;
+        }
+        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
+        table.regions.retain(|region| region.base() < mark);
+        table.freed.retain(|freed| freed.base < mark);
+        table.next = mark;
+    }
+
     /// Gives a region's memory back. Its addresses are not used again soon; accesses to them are told as use after free.
     ///
     /// # Errors
