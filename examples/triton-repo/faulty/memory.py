@@ -90,8 +90,8 @@ def unchecked_ids(table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
 @triton.jit
 def false_promise_kernel(x_ptr, out_ptr, start, BLOCK: tl.constexpr):
     place = tl.arange(0, BLOCK)
-    first = tl.multiple_of(start, 16)
-    x = tl.load(x_ptr + first + place)  # fault: `start` is no multiple of 16
+    from_start = tl.max_contiguous(tl.multiple_of(start + place, 16), 16)
+    x = tl.load(x_ptr + from_start)  # fault: `start` is no multiple of 16
     tl.store(out_ptr + place, x)
 
 

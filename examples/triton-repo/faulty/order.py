@@ -37,7 +37,7 @@ def counted(ids: torch.Tensor, bins: int) -> torch.Tensor:
 def in_place_shift_kernel(x_ptr, count, BLOCK: tl.constexpr):
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + place + 1, mask=place + 1 < count, other=0.0)
-    tl.store(x_ptr + place, x, mask=place < count)  # fault: the program before reads the first of these
+    tl.store(x_ptr + place, x, mask=place < count)  # fault: others may still have to read these
 
 
 def in_place_shift(x: torch.Tensor) -> torch.Tensor:

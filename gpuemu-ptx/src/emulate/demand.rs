@@ -39,6 +39,11 @@ impl Uses {
         uses
     }
 
+    /// An instruction that writes a register, the last one, and whether it is the only one.
+    pub fn writer(&self, register: RegisterId) -> Option<(u32, bool)> {
+        self.writer[register.0 as usize]
+    }
+
     /// The one predicate under which all that becomes of these registers is used, where there is one whose value is
     /// settled before the instruction.
     pub fn demand(&self, function: &Function, from: &[RegisterId], instruction: u32) -> Option<Guard> {
@@ -86,7 +91,7 @@ pub fn registers(function: &Function, operand: &Operand) -> Vec<RegisterId> {
 }
 
 /// Whether an instruction does nothing but compute its result, lane by lane.
-fn is_pure(opcode: Opcode) -> bool {
+pub fn is_pure(opcode: Opcode) -> bool {
     use Opcode::*;
     matches!(
         opcode,
