@@ -1,7 +1,8 @@
 """Every faulty twin is caught, with a diagnosis that leads to its line."""
 
+import ast
 import inspect
-import linecache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,8 +20,18 @@ def caught(function, *args):
         function(*args)
     fault = caught.value
     assert fault.file == inspect.getfile(function), fault
-    assert "# fault" in linecache.getline(fault.file, fault.line), fault
+    assert "# fault" in statement(fault.file, fault.line), fault
     return fault
+
+
+def statement(file, line):
+    """The smallest statement that a line is part of: Triton names any line of one that spans several."""
+    text = Path(file).read_text(encoding="utf-8")
+    within = [
+        node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt) and node.lineno <= line <= node.end_lineno
+    ]
+    smallest = min(within, key=lambda node: node.end_lineno - node.lineno)
+    return "\n".join(text.splitlines()[smallest.lineno - 1 : smallest.end_lineno])
 
 
 def test_unmasked_load():

@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils import _device as defaults
 
 from . import uninitialised
 
@@ -124,10 +125,12 @@ class CudaOnCpu(TorchFunctionMode):
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if func is _DEVICE:
+        if func == _DEVICE:
             return _CUDA if calls_itself_cuda(args[0]) else func(*args)
-        if func is _IS_CUDA:
+        if func == _IS_CUDA:
             return calls_itself_cuda(args[0]) or func(*args)
+        if func is torch.device:
+            return func(*args, **kwargs)
         if func is torch.Tensor.cuda:
             return _to_cuda(args[0], args[0])
         if func is torch.Tensor.cpu:
@@ -149,6 +152,9 @@ class CudaOnCpu(TorchFunctionMode):
 def _served(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Any other function: on the CPU, its answers CUDA's where that was asked for or its arguments are."""
     asked = kwargs.get("device")
+    if asked is None and defaults.CURRENT_DEVICE is not None and func in defaults._device_constructors():
+        # The default device is a mode of torch's own, which comes after this one.
+        asked = defaults.CURRENT_DEVICE
     cuda = _is_cuda_device(asked)
     if cuda:
         kwargs = {**kwargs, "device": _CPU}
@@ -160,7 +166,7 @@ def _served(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
         asked is None and any(calls_itself_cuda(tensor) for tensor in _tensors((*args, *kwargs.values())))
     )
     answer = func(*args, **kwargs)
-    if func is _SET_DATA:
+    if func == _SET_DATA:
         return answer
     if func in _EMPTY:
         _poison(answer)
