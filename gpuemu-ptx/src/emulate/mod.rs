@@ -19,6 +19,7 @@ mod op;
 mod ops;
 mod options;
 mod output;
+mod passed;
 mod problem;
 mod registers;
 mod report;

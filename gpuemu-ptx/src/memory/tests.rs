@@ -79,20 +79,20 @@ where
     prop_assert_eq!(outcome.err().map(|problem| (problem.lane, problem.kind)), wrong);
     for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0 && wrong.is_none()) {
         let region = bases.iter().position(|base| inside(addresses[lane], &[*base])).unwrap();
-        for element in 0..N {
+        for (element, row) in out.iter().enumerate() {
             let from = (addresses[lane] - bases[region]) as usize + element * size_of::<T>();
             let bytes = &mut image[region][from..from + size_of::<T>()];
             if write {
                 bytes.copy_from_slice(&value(lane, element).to_le_bytes()[..size_of::<T>()]);
             } else {
                 let expected = bytes.iter().rev().fold(0_u128, |value, &byte| value << 8 | u128::from(byte));
-                prop_assert_eq!(out[element][lane].into(), expected);
+                prop_assert_eq!(row[lane].into(), expected);
             }
         }
     }
     for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 0 || wrong.is_some()) {
-        for element in 0..N {
-            prop_assert_eq!(out[element][lane].into(), value(lane, element));
+        for (element, row) in out.iter().enumerate() {
+            prop_assert_eq!(row[lane].into(), value(lane, element));
         }
     }
     for (base, image) in bases.into_iter().zip(image) {
