@@ -1,5 +1,41 @@
-"""gpuemu for Python: what test functions and benchmarks use."""
+"""What test functions, conftest files and benchmarks of kernels use: `@gpuemu.op`, `@gpuemu.cases`, `gpuemu.check`."""
 
-from pytest_gpuemu import __version__
+from pytest_gpuemu import (
+    Case,
+    CaseFailed,
+    ConfigError,
+    Failure,
+    GpuemuError,
+    InternalError,
+    Mismatch,
+    NotFoundError,
+    ReferenceFailed,
+    RequestError,
+    Statistics,
+    TestVerdict,
+    Verdict,
+    __version__,
+    cases,
+    check,
+    op,
+)
 
-__all__ = ["__version__"]
+__all__ = [
+    "Case",
+    "CaseFailed",
+    "ConfigError",
+    "Failure",
+    "GpuemuError",
+    "InternalError",
+    "Mismatch",
+    "NotFoundError",
+    "ReferenceFailed",
+    "RequestError",
+    "Statistics",
+    "TestVerdict",
+    "Verdict",
+    "__version__",
+    "cases",
+    "check",
+    "op",
+]
