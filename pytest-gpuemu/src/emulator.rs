@@ -1,5 +1,6 @@
 //! The emulator: one compiled kernel on a device of its own, launched over memory that the caller lends.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use gpuemu_ptx::arch::Arch;
@@ -13,6 +14,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::errors::{InternalError, panic_text};
+
 /// Adds what lives here to the extension module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<EmulatedKernel>()?;
@@ -20,6 +23,12 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<EmulatedFault>()?;
     module.add_class::<EmulatedOther>()?;
     module.add_function(wrap_pyfunction!(architecture, module)?)
+}
+
+/// Does long work without the interpreter lock. A panic becomes an `InternalError`.
+fn guarded<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    py.detach(|| catch_unwind(AssertUnwindSafe(work)))
+        .map_err(|payload| InternalError::new_err(format!("the emulator panicked: {}", panic_text(&*payload))))
 }
 
 fn ptx_error(error: gpuemu_ptx::Error) -> PyErr {
@@ -254,7 +263,7 @@ impl EmulatedKernel {
             sanitizers: Sanitizers { races, initialisation, inputs: true },
             ..defaults
         };
-        py.detach(|| Self::load(ptx, entry, arch, options)).map_err(ptx_error)
+        guarded(py, || Self::load(ptx, entry, arch, options))?.map_err(ptx_error)
     }
 
     /// Runs it to its end. `shape` is the grid and the block; memory is lent until the answer is there.
@@ -273,7 +282,7 @@ impl EmulatedKernel {
         initialisation: Option<bool>,
     ) -> PyResult<EmulatedLaunch> {
         let shape = Shape { grid, block, shared };
-        let (launched, unwritten) = py.detach(|| {
+        let (launched, unwritten) = guarded(py, || {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             let before = state.device.options().sanitizers;
             if let Some(initialisation) = initialisation {
@@ -285,7 +294,7 @@ impl EmulatedKernel {
             state.device.memory_mut().rewind(mark);
             state.device.options_mut().sanitizers = before;
             (launched, unwritten)
-        });
+        })?;
         let (_, launched) = launched.map_err(|refused| match refused {
             Refused::Ptx(error) => ptx_error(error),
             Refused::Argument(message) => PyValueError::new_err(message),

@@ -18,6 +18,7 @@ def embedding_kernel(table_ptr, ids_ptr, out_ptr, width, BLOCK: tl.constexpr):
 
 def embedding(table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     """table[ids]."""
+    table, ids = table.contiguous(), ids.contiguous()
     width = table.shape[1]
     out = torch.empty((*ids.shape, width), dtype=table.dtype, device=table.device)
     embedding_kernel[(ids.numel(),)](table, ids, out, width, BLOCK=64)

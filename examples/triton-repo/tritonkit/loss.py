@@ -26,7 +26,7 @@ def cross_entropy_kernel(logits_ptr, targets_ptr, out_ptr, classes, IGNORED: tl.
 
 def cross_entropy(logits: torch.Tensor, targets: torch.Tensor, ignore_index: int = -100) -> torch.Tensor:
     """The loss of every row; 0 where the target is `ignore_index`."""
-    logits = logits.contiguous()
+    logits, targets = logits.contiguous(), targets.contiguous()
     rows, classes = logits.shape
     out = torch.empty((rows,), dtype=logits.dtype, device=logits.device)
     cross_entropy_kernel[(rows,)](logits, targets, out, classes, IGNORED=ignore_index, BLOCK=128)

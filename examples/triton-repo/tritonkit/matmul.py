@@ -93,7 +93,7 @@ def matmul_int8_kernel(
 
 def matmul_int8(x: torch.Tensor, weight: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
     """x weight^T scale: `weight` is int8 of [out, in], with a scale for every output."""
-    x = x.contiguous()
+    x, weight, scale = x.contiguous(), weight.contiguous(), scale.contiguous()
     (m, k), n = x.shape, weight.shape[0]
     out = torch.empty((m, n), dtype=x.dtype, device=x.device)
     grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))

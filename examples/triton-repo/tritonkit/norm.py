@@ -18,6 +18,8 @@ def softmax_kernel(x_ptr, out_ptr, stride_x, stride_out, columns, BLOCK: tl.cons
 def softmax(x: torch.Tensor) -> torch.Tensor:
     """Softmax of the last axis."""
     rows = x.reshape(-1, x.shape[-1])
+    if rows.stride(1) != 1:
+        rows = rows.contiguous()
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     block = triton.next_power_of_2(rows.shape[1])
     softmax_kernel[(rows.shape[0],)](rows, out, rows.stride(0), rows.shape[1], rows.shape[1], BLOCK=block)
@@ -40,7 +42,7 @@ def layer_norm_kernel(x_ptr, weight_ptr, bias_ptr, out_ptr, columns, eps, BLOCK:
 
 def layer_norm(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float = 1e-5) -> torch.Tensor:
     """Layer normalisation over the last axis."""
-    x = x.contiguous()
+    x, weight, bias = x.contiguous(), weight.contiguous(), bias.contiguous()
     out = torch.empty_like(x)
     columns = x.shape[-1]
     block = triton.next_power_of_2(columns)
@@ -67,7 +69,7 @@ def rms_norm_kernel(x_ptr, weight_ptr, out_ptr, columns, eps, BLOCK: tl.constexp
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
     """Root-mean-square normalisation over the last axis, in two passes over each row."""
-    x = x.contiguous()
+    x, weight = x.contiguous(), weight.contiguous()
     out = torch.empty_like(x)
     columns = x.shape[-1]
     rms_norm_kernel[(x.numel() // columns,)](x, weight, out, columns, eps, BLOCK=128)

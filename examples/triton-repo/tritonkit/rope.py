@@ -22,7 +22,7 @@ def rope_kernel(x_ptr, cos_ptr, sin_ptr, out_ptr, positions, HALF: tl.constexpr,
 
 def rope(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
     """Turns pairs (i, i + D/2) of [..., positions, D] by the angles of [positions, D/2]."""
-    x = x.contiguous()
+    x, cos, sin = x.contiguous(), cos.contiguous(), sin.contiguous()
     out = torch.empty_like(x)
     positions, depth = x.shape[-2:]
     block = triton.next_power_of_2(depth // 2)

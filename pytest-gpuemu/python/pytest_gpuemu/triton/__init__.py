@@ -7,12 +7,16 @@ tensors of torch, and NumPy arrays that `array` wraps, without copies. What goes
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .autotune import AutotuneError, AutotuneWarning
 from .faults import KernelFault
 from .memory import array
+
+if TYPE_CHECKING:
+    import pytest
 
 __all__ = [
     "AutotuneError",
@@ -89,6 +93,20 @@ def emulated(**settings: Any) -> Iterator[Any]:
         yield driver
     finally:
         deactivate()
+
+
+def begin_run(config: pytest.Config) -> None:
+    """Makes the emulator Triton's device for a run of pytest, if there is a Triton: before tests are collected, since
+    their modules may ask for the device when they are imported."""
+    if importlib.util.find_spec("triton") is None:
+        return
+    import pytest
+
+    try:
+        activate(torch_cuda=importlib.util.find_spec("torch") is not None)
+    except ImportError as error:
+        raise pytest.UsageError(f"--gpuemu-device=emulate: {error}") from None
+    config.add_cleanup(deactivate)
 
 
 def active() -> Any:
