@@ -35,7 +35,9 @@ def unmasked_store(x: torch.Tensor) -> torch.Tensor:
 def wrong_bound_kernel(x_ptr, out_ptr, rows, columns, BLOCK: tl.constexpr):
     row, column = tl.program_id(0), tl.arange(0, BLOCK)
     mask = column <= columns
-    x = tl.load(x_ptr + row * columns + column, mask=mask, other=0.0)  # fault: one column too many, seen in the last row
+    x = tl.load(
+        x_ptr + row * columns + column, mask=mask, other=0.0
+    )  # fault: one column too many, seen in the last row
     tl.store(out_ptr + row, tl.sum(x, axis=0))
 
 

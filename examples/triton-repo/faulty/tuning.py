@@ -27,6 +27,6 @@ def tuned_in_place_kernel(x_ptr, factor, count, BLOCK: tl.constexpr):
 
 
 def tuned_in_place(x: torch.Tensor, factor: float) -> torch.Tensor:
-    grid = lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)  # noqa: E731
+    grid = lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)
     tuned_in_place_kernel[grid](x, factor, x.numel())
     return x

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-
 from faulty import memory, order, tuning
 from gpuemu.triton import AutotuneError, KernelFault, emulated
 
@@ -28,7 +27,9 @@ def statement(file, line):
     """The smallest statement that a line is part of: Triton names any line of one that spans several."""
     text = Path(file).read_text(encoding="utf-8")
     within = [
-        node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt) and node.lineno <= line <= node.end_lineno
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.stmt) and node.lineno <= line <= node.end_lineno
     ]
     smallest = min(within, key=lambda node: node.end_lineno - node.lineno)
     return "\n".join(text.splitlines()[smallest.lineno - 1 : smallest.end_lineno])

@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-
 import tritonkit
 
 DEVICE = "cuda"
@@ -100,7 +99,9 @@ def test_cross_entropy(classes):
     logits = torch.randn(6, classes, device=DEVICE) * 30
     targets = torch.randint(0, classes, (6,), device=DEVICE)
     targets[2] = -100
-    torch.testing.assert_close(tritonkit.cross_entropy(logits, targets), F.cross_entropy(logits, targets, reduction="none"))
+    torch.testing.assert_close(
+        tritonkit.cross_entropy(logits, targets), F.cross_entropy(logits, targets, reduction="none")
+    )
 
 
 def test_rope():

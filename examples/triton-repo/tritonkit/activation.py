@@ -35,7 +35,7 @@ def swiglu_kernel(gate_ptr, up_ptr, out_ptr, count, BLOCK: tl.constexpr):
 def _elementwise(kernel, *inputs: torch.Tensor) -> torch.Tensor:
     inputs = tuple(tensor.contiguous() for tensor in inputs)
     out = torch.empty_like(inputs[0])
-    grid = lambda meta: (triton.cdiv(out.numel(), meta["BLOCK"]),)  # noqa: E731
+    grid = lambda meta: (triton.cdiv(out.numel(), meta["BLOCK"]),)
     kernel[grid](*inputs, out, out.numel(), BLOCK=256)
     return out
 

@@ -18,6 +18,6 @@ def dropout(x: torch.Tensor, p: float, seed: int) -> torch.Tensor:
     """Zeroes every element with probability `p`, and scales the others so that the mean stays."""
     x = x.contiguous()
     out = torch.empty_like(x)
-    grid = lambda meta: (triton.cdiv(out.numel(), meta["BLOCK"]),)  # noqa: E731
+    grid = lambda meta: (triton.cdiv(out.numel(), meta["BLOCK"]),)
     dropout_kernel[grid](x, out, out.numel(), p, seed, BLOCK=256)
     return out

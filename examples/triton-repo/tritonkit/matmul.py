@@ -36,7 +36,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """a b, with matrices of any strides; float32 without the rounding of tf32."""
     (m, k), n = a.shape, b.shape[1]
     c = torch.empty((m, n), dtype=a.dtype, device=a.device)
-    grid = lambda meta: (triton.cdiv(m, meta["BLOCK_M"]), triton.cdiv(n, meta["BLOCK_N"]))  # noqa: E731
+    grid = lambda meta: (triton.cdiv(m, meta["BLOCK_M"]), triton.cdiv(n, meta["BLOCK_N"]))
     matmul_kernel[grid](a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride(), PRECISION="ieee")
     return c
 

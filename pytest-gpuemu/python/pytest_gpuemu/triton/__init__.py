@@ -44,7 +44,9 @@ def activate(*, torch_cuda: bool = False, **settings: Any) -> Any:
     try:
         import triton
     except ImportError:
-        raise ImportError("there is no Triton here: `pip install triton` brings its compiler, which needs no GPU") from None
+        raise ImportError(
+            "there is no Triton here: `pip install triton` brings its compiler, which needs no GPU"
+        ) from None
     version = tuple(int(part) for part in triton.__version__.split(".")[:2])
     if version < (3, 4):
         raise ImportError(f"Triton {triton.__version__} is too old: the driver is written for 3.4 and later")

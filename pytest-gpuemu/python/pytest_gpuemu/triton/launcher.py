@@ -239,7 +239,9 @@ class Launcher:
 
     def described(self) -> str:
         """The configuration, for messages: `BLOCK=128, num_warps=4`."""
-        constants = [f"{name}={value!r}" for name, value in self.constants.items() if isinstance(value, (int, float, str))]
+        constants = [
+            f"{name}={value!r}" for name, value in self.constants.items() if isinstance(value, (int, float, str))
+        ]
         return ", ".join([*constants, f"num_warps={self.metadata.num_warps}", f"num_stages={self.metadata.num_stages}"])
 
 

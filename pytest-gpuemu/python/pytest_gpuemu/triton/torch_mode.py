@@ -162,9 +162,7 @@ def _served(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     if any(isinstance(value, torch.device) and value.type == "cuda" for value in args):
         args = tuple(_CPU if isinstance(value, torch.device) and value.type == "cuda" else value for value in args)
         cuda = True
-    cuda = cuda or (
-        asked is None and any(calls_itself_cuda(tensor) for tensor in _tensors((*args, *kwargs.values())))
-    )
+    cuda = cuda or (asked is None and any(calls_itself_cuda(tensor) for tensor in _tensors((*args, *kwargs.values()))))
     answer = func(*args, **kwargs)
     if func == _SET_DATA:
         return answer
