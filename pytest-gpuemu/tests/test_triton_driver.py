@@ -326,6 +326,33 @@ def test_activation_is_a_stack():
     assert active() is outer
 
 
+def test_a_cache_that_cannot_be_written_is_replaced(tmp_path):
+    from triton import knobs
+
+    before = knobs.cache.dir
+    (tmp_path / "file").write_text("")
+    knobs.cache.dir = str(tmp_path / "file" / "folder")
+    try:
+        with pytest.warns(UserWarning, match="cannot be written to"), emulated():
+            out = torch.zeros(32)
+            scale_kernel[(1,)](torch.ones(32), out, 2.0, 32, BLOCK=32)
+            assert out.sum() == 64
+    finally:
+        knobs.cache.dir = before
+
+
+def test_an_old_triton_is_refused(monkeypatch):
+    monkeypatch.setattr(triton, "__version__", "3.3.1")
+    with pytest.raises(ImportError, match="Triton 3.3.1 is too old: the driver is written for 3.4 and later"):
+        activate()
+
+
+def test_without_triton_the_way_out_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "triton", None)
+    with pytest.raises(ImportError, match="pip install triton"):
+        activate()
+
+
 def test_unknown_settings_are_refused():
     with pytest.raises(TypeError, match="unknown settings"):
         activate(sanitisers=True)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import tempfile
+import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .autotune import AutotuneError, AutotuneWarning
@@ -56,6 +59,7 @@ def activate(*, torch_cuda: bool = False, **settings: Any) -> Any:
     if unknown:
         raise TypeError(f"unknown settings {sorted(unknown)}: there are {sorted(Settings.__dataclass_fields__)}")
     driver = EmulatorDriver(Settings(**settings))
+    _cache_where_it_can_be_written()
     mode = None
     if torch_cuda:
         from . import torch_mode
@@ -64,6 +68,24 @@ def activate(*, torch_cuda: bool = False, **settings: Any) -> Any:
     triton.runtime.driver.set_active(driver)
     _ACTIVE.append((driver, mode))
     return driver
+
+
+def _cache_where_it_can_be_written() -> None:
+    """Triton keeps what it compiles in a folder, from which the PTX is taken: one that cannot be written to is replaced
+    by a folder of this process."""
+    from triton import knobs
+
+    folder = Path(knobs.cache.dir)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return
+    except OSError as error:
+        knobs.cache.dir = tempfile.mkdtemp(prefix="gpuemu-triton-")
+        warnings.warn(
+            f"Triton's cache cannot be written to ({error}): kernels are compiled anew in {knobs.cache.dir}",
+            stacklevel=3,
+        )
 
 
 def deactivate() -> None:
