@@ -80,6 +80,8 @@ struct Lent {
     bytes: u64,
     /// Bytes of an element; 0 where it has none.
     element: u32,
+    /// Whether it is seen at that very address, whatever the others are.
+    fixed: bool,
     /// Whether kernels must not write to it.
     constant: bool,
     /// What nothing has written yet.
@@ -291,6 +293,10 @@ impl EmulatedKernel {
             let launched = state.launch(&self.entry, shape, &memory, &arguments);
             let unwritten = memory_left(&state.device, &launched);
             let mark = state.mark;
+            for lent in memory.iter().filter(|lent| lent.fixed) {
+                // One that was not borrowed, since something before it failed, is not there.
+                let _ = state.device.memory_mut().free(lent.address as u64);
+            }
             state.device.memory_mut().rewind(mark);
             state.device.options_mut().sanitizers = before;
             (launched, unwritten)
@@ -354,9 +360,7 @@ impl EmulatedKernel {
         let findings = lint::check(program, state.id, &found).into_iter();
         let place = |line| source(program, &Site { line, ..Site::default() });
         findings
-            .map(|finding| {
-                (finding.severity.name(), finding.rule.name, finding.message, place(finding.place.line))
-            })
+            .map(|finding| (finding.severity.name(), finding.rule.name, finding.message, place(finding.place.line)))
             .collect()
     }
 }
@@ -384,12 +388,7 @@ fn memory_left(device: &Device, launched: &Result<(Vec<u64>, Launched), Refused>
 }
 
 impl EmulatedKernel {
-    fn load(
-        ptx: &str,
-        entry: Option<&str>,
-        arch: Option<&str>,
-        options: Options,
-    ) -> Result<Self, gpuemu_ptx::Error> {
+    fn load(ptx: &str, entry: Option<&str>, arch: Option<&str>, options: Options) -> Result<Self, gpuemu_ptx::Error> {
         let program = Program::read(ptx)?;
         let only = || program.entries().map(|(_, function)| function.name.to_string()).next().unwrap_or_default();
         let entry = entry.map_or_else(only, str::to_owned);
@@ -441,15 +440,20 @@ impl State {
 
     fn lend(&mut self, lent: &Lent) -> Result<u64, gpuemu_ptx::Error> {
         let memory = self.device.memory_mut();
-        let address = match lent.address {
-            0 => memory.allocate(lent.bytes, 256, &lent.name)?,
-            address => {
-                // SAFETY: the driver, the only caller, keeps the array that this memory is of until the launch has
-                // ended, and the region goes with it (`Global::rewind`). Memory that must not be written is declared
-                // below. The interpreter lock is released, so that another thread may write to the same array as it
-                // may while any native code works on one: kernels access it with atomics only.
-                unsafe { memory.borrow(std::ptr::with_exposed_provenance_mut(address), lent.bytes, &lent.name)? }
+        let host = std::ptr::with_exposed_provenance_mut(lent.address);
+        // SAFETY of both: the driver, the only caller, keeps the array that this memory is of until the launch has ended,
+        // and the region goes with it (`Global::rewind`, `Global::free`). Memory that must not be written is declared
+        // below. The interpreter lock is released, so that another thread may write to the same array as it may while
+        // any native code works on one: kernels access it with atomics only.
+        let address = match (lent.address, lent.fixed) {
+            (0, _) => memory.allocate(lent.bytes, 256, &lent.name)?,
+            (address, true) => {
+                // SAFETY: as said.
+                unsafe { memory.borrow_in_place(host, lent.bytes, &lent.name)? };
+                address as u64
             }
+            // SAFETY: as said.
+            (_, false) => unsafe { memory.borrow(host, lent.bytes, &lent.name)? },
         };
         let role = if lent.constant { Role::Constant } else { Role::Scratch };
         memory.declare(address, role, lent.element)?;

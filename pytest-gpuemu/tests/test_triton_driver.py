@@ -19,6 +19,7 @@ from gpuemu.triton import (  # noqa: E402
     deactivate,
     emulated,
     last_launch,
+    lend,
     lint,
     metrics,
 )
@@ -306,16 +307,38 @@ def test_tensors_that_cannot_be_lent():
         scale_kernel[(1,)](torch.ones(32, device="meta"), torch.ones(32), 1.0, 32, BLOCK=32)
 
 
-def test_a_raw_address_is_no_tensor():
-    x = torch.ones(32)
-    with pytest.raises(KernelFault) as caught:
-        raw_kernel[(1,)](x.data_ptr(), torch.ones(32))
-    assert caught.value.kind in ("illegal-address", "out-of-bounds")
-
-
 @triton.jit
 def raw_kernel(address, out_ptr):
     tl.store(out_ptr, tl.load(address.to(tl.pointer_type(tl.float32))))
+
+
+@triton.jit
+def group_kernel(addresses_ptr, out_ptr, BLOCK: tl.constexpr):
+    address = tl.load(addresses_ptr + tl.program_id(0))
+    place = tl.arange(0, BLOCK)
+    values = tl.load(address.to(tl.pointer_type(tl.float32)) + place)
+    tl.store(out_ptr + tl.program_id(0) * BLOCK + place, values)
+
+
+def test_an_address_is_a_tensor_once_it_is_lent():
+    x = torch.full((32,), 7.0)
+    with pytest.raises(KernelFault) as caught:
+        raw_kernel[(1,)](x.data_ptr(), torch.ones(32))
+    assert caught.value.kind in ("illegal-address", "out-of-bounds")
+    out = torch.zeros(32)
+    raw_kernel[(1,)](lend(x), out)
+    assert out[0] == 7
+
+
+def test_addresses_in_a_tensor():
+    tensors = [torch.full((64,), float(index)) for index in range(3)]
+    addresses = torch.tensor([lend(tensor) for tensor in tensors])
+    out = torch.zeros(3, 64)
+    group_kernel[(3,)](addresses, out, BLOCK=64)
+    assert torch.equal(out, torch.stack(tensors))
+    tensors[1] = torch.zeros(1)
+    with pytest.raises(KernelFault):
+        group_kernel[(3,)](addresses, out, BLOCK=64)
 
 
 def test_activation_is_a_stack():

@@ -143,3 +143,19 @@ def test_what_a_kernel_left_out_stays_unwritten():
 def test_a_tensor_without_values_shows_it():
     assert torch.empty(4, device="cuda").isnan().all()
     assert (torch.empty(4, dtype=torch.int32, device="cuda") == 0x5A5A5A5A).all()
+
+
+@triton.jit
+def group_kernel(addresses_ptr, out_ptr, BLOCK: tl.constexpr):
+    address = tl.load(addresses_ptr + tl.program_id(0))
+    place = tl.arange(0, BLOCK)
+    values = tl.load(address.to(tl.pointer_type(tl.float32)) + place)
+    tl.store(out_ptr + tl.program_id(0) * BLOCK + place, values)
+
+
+def test_addresses_that_are_taken_are_lent():
+    tensors = [torch.full((64,), float(index), device="cuda") for index in range(3)]
+    addresses = torch.tensor([tensor.data_ptr() for tensor in tensors], device="cuda")
+    out = torch.zeros(3, 64, device="cuda")
+    group_kernel[(3,)](addresses, out, BLOCK=64)
+    assert torch.equal(out, torch.stack(tensors))

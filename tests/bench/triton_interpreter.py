@@ -14,6 +14,9 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "triton-repo"
 REPEATS = 3
@@ -69,13 +72,14 @@ def twins() -> dict[str, Callable[[], object]]:
 
     attention = F.scaled_dot_product_attention
     heads = [tensor.repeat_interleave(2, 1) for tensor in (k, v)]
-    big = torch.zeros(2**31 + 64, dtype=torch.int8) if os.environ.get("TWIN") == "narrow_offset" else None
     return {
         "unmasked_load": lambda: memory.unmasked_load(x),
         "unmasked_store": lambda: memory.unmasked_store(x),
         "wrong_bound": lambda: differs(memory.wrong_bound(rows), rows.sum(1)),
         "shifted": lambda: memory.shifted(x),
-        "narrow_offset": lambda: memory.narrow_offset(big.as_strided((3, 32), (2**30, 1))),
+        "narrow_offset": lambda: memory.narrow_offset(
+            torch.from_numpy(np.zeros(2**31 + 64, np.int8)).as_strided((3, 32), (2**30, 1))
+        ),
         "unchecked_ids": lambda: memory.unchecked_ids(rows, torch.tensor([3, -1])),
         "false_promise": lambda: memory.false_promise(x, 3),
         "unset_sums": lambda: memory.unset_sums(torch.randn(2, 200)),
@@ -154,9 +158,9 @@ def _seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-def ask(on: str, what: str, limit: int = 120) -> object:
+def ask(on: str, what: str, limit: int = 120) -> Any:
     """What a child says; how it died, where it did."""
-    environment = {**os.environ, "TRITON_INTERPRET": "1" if on == "interpreter" else "0", "TWIN": what}
+    environment = {**os.environ, "TRITON_INTERPRET": "1" if on == "interpreter" else "0"}
     command = [sys.executable, __file__, "--child", on, what]
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=limit)

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 import gpuemu
+import pytest
 from faulty import values
 
 CONTRACT = Path(__file__).parents[1] / "gpuemu.toml"

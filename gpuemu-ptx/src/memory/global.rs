@@ -178,7 +178,7 @@ impl Global {
         };
         // SAFETY: `skipped` is within the room added above: the start is a multiple of 256 already.
         let host = unsafe { backing.start().add(skipped as usize) };
-        self.enter(host, bytes, align.max(ALIGN as u64), name, Some(backing))
+        self.enter(host, bytes, align.max(ALIGN as u64), name, Some(backing), None)
     }
 
     /// The caller's memory, seen by kernels from the address returned: in [`Addressing::Host`] the pointer itself, else
@@ -199,15 +199,44 @@ impl Global {
         if bytes > isize::MAX as u64 {
             return Err(Error::Memory(format!("{name}: {bytes} bytes are more than an address space")));
         }
-        self.enter(host, bytes, ALIGN as u64, name, None)
+        self.enter(host, bytes, ALIGN as u64, name, None, None)
     }
 
-    fn enter(&self, host: NonNull<u8>, bytes: u64, align: u64, name: &str, backing: Option<Backing>) -> Result<u64> {
+    /// As [`Global::borrow`], at the pointer itself: for pointers that lie in data or in integers.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Global::borrow`].
+    ///
+    /// # Errors
+    ///
+    /// Memory that overlaps a region.
+    pub unsafe fn borrow_in_place(&self, host: *mut u8, bytes: u64, name: &str) -> Result<()> {
+        let Some(host) = NonNull::new(host) else {
+            return Err(Error::Memory(format!("{name}: the pointer is null")));
+        };
+        let base = host.as_ptr() as u64;
+        if bytes > isize::MAX as u64 || base.checked_add(bytes).is_none_or(|end| end > LAST) {
+            return Err(Error::Memory(format!("{name}: {bytes} bytes at {base:#x} are no addresses of a device")));
+        }
+        self.enter(host, bytes, ALIGN as u64, name, None, Some(base)).map(|_| ())
+    }
+
+    fn enter(
+        &self,
+        host: NonNull<u8>,
+        bytes: u64,
+        align: u64,
+        name: &str,
+        backing: Option<Backing>,
+        fixed: Option<u64>,
+    ) -> Result<u64> {
         let start = host.as_ptr() as u64;
         let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
-        let base = match self.addressing {
-            Addressing::Host => start,
-            Addressing::Virtual => {
+        let base = match (fixed, self.addressing) {
+            (Some(base), _) => base,
+            (None, Addressing::Host) => start,
+            (None, Addressing::Virtual) => {
                 let guard = if table.next < CROWDED { GUARD } else { SMALL_GUARD };
                 let guard = if table.next == FIRST { 0 } else { guard };
                 let base = (table.next + guard).next_multiple_of(align.max(1 << 16)) + start % ALIGN as u64;

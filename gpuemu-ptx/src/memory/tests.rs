@@ -440,6 +440,14 @@ fn what_a_launch_borrows_goes_with_it() {
     assert_eq!(global.find(first).unwrap().written().unwrap().missing(), [(8, 12), (30, 32)]);
     assert!(global.forget_part(first, 31, 2).is_err());
     assert!(global.forget_part(first + 1, 0, 1).is_err());
+    let mut other = [2_u8; 16];
+    let fixed = other.as_mut_ptr() as u64;
+    // SAFETY: as above.
+    unsafe { global.borrow_in_place(other.as_mut_ptr(), 16, "z") }.unwrap();
+    assert_eq!(global.find(fixed + 15).map(|region| region.base()), Some(fixed));
+    // SAFETY: as above.
+    assert!(unsafe { global.borrow_in_place(other.as_mut_ptr(), 16, "twice") }.is_err());
+    global.free(fixed).unwrap();
     global.rewind(mark);
     assert!(global.find(first).is_none());
     assert!(global.find(kept).is_some());

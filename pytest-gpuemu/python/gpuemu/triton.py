@@ -10,6 +10,7 @@ from pytest_gpuemu.triton import (
     deactivate,
     emulated,
     last_launch,
+    lend,
     lint,
     metrics,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "deactivate",
     "emulated",
     "last_launch",
+    "lend",
     "lint",
     "metrics",
 ]

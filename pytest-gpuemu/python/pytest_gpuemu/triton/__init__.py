@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from .autotune import AutotuneError, AutotuneWarning
 from .faults import KernelFault
-from .memory import array
+from .memory import array, lend
 
 if TYPE_CHECKING:
     import pytest
@@ -31,6 +31,7 @@ __all__ = [
     "deactivate",
     "emulated",
     "last_launch",
+    "lend",
     "lint",
     "metrics",
 ]

@@ -195,4 +195,4 @@ class _Interface:
 
         def elapsed_time(self, other: Any) -> float:
             """Milliseconds to another event; at least a microsecond, since benchmarks divide by it."""
-            return max((other.at - self.at) * 1e3, 1e-3)
+            return max(float(other.at - self.at) * 1e3, 1e-3)

@@ -60,7 +60,7 @@ class Argument:
 def _triton_folder() -> str:
     import triton
 
-    return os.path.dirname(os.path.abspath(triton.__file__)) + os.sep
+    return os.path.join(os.path.dirname(os.path.abspath(str(triton.__file__))), "")
 
 
 def _written(source: Sequence[tuple[str, int, int]]) -> list[tuple[str, int]]:

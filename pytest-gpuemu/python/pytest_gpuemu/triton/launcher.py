@@ -14,7 +14,7 @@ from pytest_gpuemu import _core
 
 from . import uninitialised
 from .faults import KernelFault, raised
-from .memory import Memory, Placed, placed, shared
+from .memory import Memory, Placed, by_address, placed, shared
 
 _FLOATS = {"fp32", "f32", "fp64"}
 
@@ -181,6 +181,7 @@ class Launcher:
         self._scratch(grid, stream, tensors, passed)
         passed += [0] * (len(sizes) - len(passed))
         memories, places = shared(tensors)
+        memories += by_address()
         trial = self.driver.trial
         run = _Run(self, grid, memories, [places[p.index] if isinstance(p, _Tensor) else p for p in passed])
         if trial is not None:
@@ -193,7 +194,7 @@ class Launcher:
         if value is None:
             passed.append(0)
         elif isinstance(value, int):
-            # The address as it is: one that no tensor of this launch has is a fault once it is used.
+            # The address as it is: of a tensor that is lent by address, or a fault once it is used.
             passed.append(value - (1 << 64) if value >= 1 << 63 else value)
         else:
             passed.append(_Tensor(len(tensors)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,10 +50,8 @@ def placed(name: str, tensor: Any) -> Placed:
     """Where a tensor lies. `TypeError` for what has no memory on this machine."""
     if isinstance(tensor, np.ndarray):
         first = int(tensor.__array_interface__["data"][0])
-        low, high = np.lib.array_utils.byte_bounds(tensor) if hasattr(np.lib, "array_utils") else np.byte_bounds(tensor)
-        if tensor.size == 0:
-            low = high = first
-        return Placed(name, first, int(low), int(high), tensor.itemsize, not tensor.flags.writeable, tensor)
+        low, high = _bounds(tensor, first)
+        return Placed(name, first, low, high, tensor.itemsize, not tensor.flags.writeable, tensor)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(tensor, torch.Tensor):
         if tensor.device.type != "cpu":
@@ -81,6 +80,15 @@ def placed(name: str, tensor: Any) -> Placed:
     )
 
 
+def _bounds(values: np.ndarray, first: int) -> tuple[int, int]:
+    """The lowest address of an element and the end of the highest; strides may be negative."""
+    if values.size == 0:
+        return first, first
+    steps = [(extent - 1) * stride for extent, stride in zip(values.shape, values.strides)]
+    low = first + sum(step for step in steps if step < 0)
+    return low, first + sum(step for step in steps if step > 0) + values.itemsize
+
+
 @dataclass
 class Memory:
     """Memory that one or more arguments lie in."""
@@ -88,6 +96,8 @@ class Memory:
     start: int
     end: int
     arguments: list[Placed] = field(default_factory=list)
+    fixed: bool = False
+    """Whether kernels see it at the address that Python does."""
 
     @property
     def name(self) -> str:
@@ -104,6 +114,7 @@ class Memory:
             "address": address,
             "bytes": self.end - self.start,
             "element": element,
+            "fixed": self.fixed,
             "constant": constant,
             "unwritten": unwritten,
         }
@@ -133,3 +144,28 @@ def shared(tensors: list[Placed]) -> tuple[list[Memory], list[tuple[int, int]]]:
         last.arguments.append(tensor)
         places[index] = (len(memories) - 1, tensor.first - last.start)
     return memories, places
+
+
+_BY_ADDRESS: dict[int, Any] = {}
+"""Tensors whose addresses Python has taken, weakly."""
+
+
+def lend(tensor: Any) -> int:
+    """The address of a tensor, for kernels that are given it as a number or find it in another tensor. It is lent to every
+    launch for as long as the tensor lives."""
+    place = placed("tensor", tensor)
+    key = id(tensor)
+    _BY_ADDRESS[key] = weakref.ref(tensor, lambda _: _BY_ADDRESS.pop(key, None))
+    return place.first
+
+
+def by_address() -> list[Memory]:
+    """The memory of tensors that are lent by address."""
+    if not _BY_ADDRESS:
+        return []
+    alive = [tensor for reference in list(_BY_ADDRESS.values()) if (tensor := reference()) is not None]
+    tensors = [placed(f"the tensor at {tensor.data_ptr():#x}", tensor) for tensor in alive]
+    memories, _ = shared([tensor for tensor in tensors if tensor.end > tensor.start])
+    for memory in memories:
+        memory.fixed = True
+    return memories

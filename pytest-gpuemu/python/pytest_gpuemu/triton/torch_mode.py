@@ -12,6 +12,9 @@ that read what nothing wrote to them are told.
 from __future__ import annotations
 
 import ctypes
+import importlib.util
+import os
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -21,6 +24,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _device as defaults
 
 from . import uninitialised
+from .memory import lend
 
 _CUDA = torch.device("cuda", 0)
 _CPU = torch.device("cpu")
@@ -43,6 +47,10 @@ _ESCAPES = {
 _DEVICE = torch.Tensor.device.__get__
 _IS_CUDA = torch.Tensor.is_cuda.__get__
 _SET_DATA = torch.Tensor.data.__set__
+
+_HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+_FOUND = importlib.util.find_spec("triton")
+_TRITON = os.path.join(os.path.dirname(str(_FOUND.origin)), "") if _FOUND else _HERE
 
 _STORAGES: dict[int, Any] = {}
 """Storages that call themselves CUDA's, by address."""
@@ -100,7 +108,7 @@ def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
 
 def _is_cuda_device(value: Any) -> bool:
     if isinstance(value, torch.device):
-        return value.type == "cuda"
+        return str(value.type) == "cuda"
     return isinstance(value, str) and (value == "cuda" or value.startswith("cuda:"))
 
 
@@ -143,10 +151,20 @@ class CudaOnCpu(TorchFunctionMode):
             return args[0]
         if func is torch.Tensor.record_stream:
             return None
+        if func is torch.Tensor.data_ptr:
+            if not _is_triton(sys._getframe(1).f_code.co_filename):
+                # Somebody else wants the address: kernels may be given it in another way than as a tensor.
+                lend(args[0])
+            return func(*args)
         if func in _ESCAPES:
             uninitialised.forget(args[0])
             return func(*args, **kwargs)
         return _served(func, args, kwargs)
+
+
+def _is_triton(file: str) -> bool:
+    """Whether code is Triton's, what it makes while it runs included, or this package's."""
+    return file == "<string>" or file.startswith((_TRITON, _HERE))
 
 
 def _served(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
