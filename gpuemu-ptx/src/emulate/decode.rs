@@ -316,12 +316,12 @@ impl<'a> Decoder<'a> {
         let registers = demand::registers(self.function, to);
         let demand = self.uses.demand(self.function, &registers, self.origin.instruction);
         let cache = self.cache();
-        let lanes = match demand {
-            Some(guard) if guard.negated => !self.slot(guard.register),
-            Some(guard) => self.slot(guard.register),
-            None => 0,
+        let (lanes, across) = match demand {
+            Some((guard, across)) if guard.negated => (!self.slot(guard.register), across),
+            Some((guard, across)) => (self.slot(guard.register), across),
+            None => (0, false),
         };
-        self.demands[cache as usize] = Demand { lanes, bytes: self.uses.bytes(self.function, to, bytes) };
+        self.demands[cache as usize] = Demand { lanes, across, bytes: self.uses.bytes(self.function, to, bytes) };
         Ok(cache)
     }
 

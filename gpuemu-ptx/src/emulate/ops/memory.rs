@@ -331,7 +331,10 @@ pub fn access(warp: &Warp, context: &Context<'_>, op: &Op) -> Access {
         Some(_) => context.code.demands[op.e as usize],
         None => Demand::default(),
     };
-    let wanted = warp.registers.truth(demand.lanes);
+    let wanted = match warp.registers.truth(demand.lanes) {
+        lanes if demand.across && lanes != 0 => u32::MAX,
+        lanes => lanes,
+    };
     Access { warp: warp.index, cache: op.e, order: op.b, wanted, needed: demand.bytes }
 }
 
