@@ -32,7 +32,9 @@ fn failure<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>
     all.set_item("first", failure.first.as_ref().map(|first| mismatch(py, first)).transpose()?)?;
     let errors = failure.statistics.as_ref().map(|errors| statistics(py, errors)).transpose()?;
     all.set_item("statistics", errors)?;
-    all.set_item("diagnosis", PyList::new(py, &failure.diagnosis)?)?;
+    let larger = report.case.as_ref().and_then(|case| case.larger.as_ref());
+    let looks = failure.diagnosis.iter().chain(larger.iter().flat_map(|larger| &larger.diagnosis));
+    all.set_item("diagnosis", PyList::new(py, looks.collect::<Vec<_>>())?)?;
     all.set_item("report", report.render())?;
     Ok(all)
 }

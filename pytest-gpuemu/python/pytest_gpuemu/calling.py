@@ -65,7 +65,9 @@ class Signature:
         self.names = [p.name for p in by_name if p.name in known]
         self.named = self.everything or bool(self.names)
         if not self.named or any(p.kind is p.POSITIONAL_ONLY for p in parameters):
-            self.named, self.names = False, []
+            self.named = False
+            # Of a function of C nothing is known: it is given all parameters, by name.
+            self.names = [name for name in (self.names if parameters else op.params) if name in op.params]
             return
         for p in by_name:
             if p.name not in known and p.default is p.empty:
@@ -89,7 +91,7 @@ class Signature:
     ) -> Any:
         if not self.named:
             with np.errstate(all="ignore"):
-                return function(*inputs.values(), **params)
+                return function(*inputs.values(), **{name: params[name] for name in self.names})
         if self.everything:
             wanted = {**inputs, **params}
             wanted.update((name, outputs[name]) for name in self.names if name in outputs)
