@@ -151,6 +151,20 @@ def test_several_contracts_in_one_run(small: Small) -> None:
     result.stdout.fnmatch_lines(["one/gpuemu.toml::softmax::float32::boundary PASSED*", "two/gpuemu.toml::softmax*"])
 
 
+def test_contracts_with_modules_of_one_name(small: Small) -> None:
+    """Each contract gets the functions of its own folder."""
+    from conftest import RIGHT, WRONG
+
+    for folder, kernels in (("one", RIGHT), ("one/two", WRONG), ("three", RIGHT)):
+        small.write(f"{folder}/gpuemu.toml", (small.path / "gpuemu.toml").read_text())
+        small.write(f"{folder}/kernels.py", kernels)
+    (small.path / "gpuemu.toml").unlink()
+    (small.path / "kernels.py").unlink()
+    result = small.run("-v")
+    result.assert_outcomes(passed=4, failed=2)
+    assert all("two/" in line for line in result.outlines if " FAILED" in line)
+
+
 def test_kernels_and_artifacts_are_collected(small: Small) -> None:
     small.write("kernels/scale.ptx", SCALE)
     small.write(
