@@ -74,7 +74,6 @@ fn statistics<'py>(py: Python<'py>, errors: &Statistics) -> PyResult<Bound<'py, 
 /// The report of one case outside of a test, if it failed.
 pub fn report_of(checked: gpuemu_harness::pipeline::check::Checked, test: &str, subject: &str) -> Option<String> {
     let failure = checked.failure?;
-    let report =
-        Report { test: test.to_owned(), subject: subject.to_owned(), failure, case: None, notes: Vec::new() };
+    let report = Report { test: test.to_owned(), subject: subject.to_owned(), failure, case: None, notes: Vec::new() };
     Some(report.render())
 }
