@@ -29,6 +29,10 @@ class Run:
         self.named = plugin.contract_named(config)
         self.projects: dict[Path, _core.Project] = {}
         self.summary = Summary()
+        try:
+            _core.Project.check_settings(settings)
+        except _core.RequestError as error:
+            raise pytest.UsageError(self.in_words_of_options(str(error))) from None
         if self.named is not None and not self.named.is_file():
             raise pytest.UsageError(f"there is no contract {self.named}")
 
@@ -49,10 +53,7 @@ class Run:
             place = path.relative_to(self.config.invocation_params.dir)
         except ValueError:
             pass
-        try:
-            project = _core.Project(path, given, place=place.as_posix(), keep=keep, progress=self.summary.progress)
-        except _core.RequestError as error:
-            raise pytest.UsageError(self.in_words_of_options(str(error))) from None
+        project = _core.Project(path, given, place=place.as_posix(), keep=keep, progress=self.summary.progress)
         bindings.bind_all(project)
         return project
 
@@ -88,7 +89,7 @@ class Run:
         from pytest_gpuemu.own_tests import parameters
 
         specs, ids = parameters(self, marker)
-        metafunc.parametrize("case", specs, ids=ids, indirect=True)
+        metafunc.parametrize("case", specs, ids=ids)
 
 
 class Hooks:
@@ -120,11 +121,10 @@ class Hooks:
             return
         if run.case_alone and run.case is not None:
             # One case needs no other file, and only its own test.
-            project = run.project(contract)
             try:
-                test = project.test_of_case(run.case)
+                test = run.project(contract).test_of_case(run.case)
             except _core.GpuemuError as error:
-                raise pytest.UsageError(f"--gpuemu-case: {error}") from None
+                raise pytest.UsageError(f"--gpuemu-case: {str(error).removeprefix('--gpuemu-case: ')}") from None
             config.args[:] = [f"{contract}::{test}"]
         elif not any(_holds(Path(config.invocation_params.dir, arg), contract) for arg in config.args):
             config.args.append(str(contract))

@@ -10,6 +10,10 @@ SHOWN = 5
 SLOW_SECONDS = 1.0
 
 
+def counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 class Summary:
     """Gathers reports; under xdist, those of all workers."""
 
@@ -52,8 +56,7 @@ class Summary:
         if not self.tests and not self.told:
             return
         terminal.section("gpuemu")
-        plural = "s" * (self.tests != 1)
-        terminal.line(f"{self.cases} cases in {self.tests} test{plural}")
+        terminal.line(f"{counted(self.cases, 'case')} in {counted(self.tests, 'test')}")
         ranked = sorted(self.worst.items(), key=lambda entry: (-entry[1][0], entry[0]))
         shown = len(ranked) if terminal.verbosity > 0 else SHOWN
         for place, (_, (share, test)) in enumerate(ranked[:shown]):
