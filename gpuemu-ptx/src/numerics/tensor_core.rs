@@ -134,7 +134,8 @@ fn usual<const M: usize, const K: usize>(
     let fraction = formats.0.widths().1 + formats.1.widths().1;
     let group = rule.group as usize;
     // Products shifted up stay below 2^27, and sixteen of them below 2^31.
-    if rule.fraction_bits < fraction || rule.fraction_bits > 25 || group == 0 || group > 16 || !K.is_multiple_of(group) {
+    if rule.fraction_bits < fraction || rule.fraction_bits > 25 || group == 0 || group > 16 || !K.is_multiple_of(group)
+    {
         return None;
     }
     let up = rule.fraction_bits - fraction;
