@@ -34,14 +34,39 @@ impl ProjectSuite {
     pub fn new(session: Session) -> Result<ProjectSuite> {
         let case = match &session.environment().case {
             None => None,
-            Some(text) => Some(read_case(session.contract().root(), text).map_err(in_case)?),
+            Some(text) => Some({
+                let source = session.front().case_source();
+                read_case(session.contract().root(), text).map_err(|error| in_case(error, source))?
+            }),
         };
+<<<<<<< HEAD
         let results = results::folder(session.contract().root(), &session.contract().project.name);
         Ok(ProjectSuite { session, results, case, summary: Mutex::default() })
     }
 
     fn summary(&self) -> MutexGuard<'_, Summary> {
         self.summary.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+=======
+        let contract = session.contract();
+        let folder = session.front().folder(contract.root());
+        let results = results::folder_in(&folder, contract.root(), &contract.project.name);
+        Ok(ProjectSuite {
+            session,
+            results,
+            case,
+            worst: Mutex::default(),
+            notes: Mutex::default(),
+            told: Mutex::default(),
+            annotations: Mutex::default(),
+            unjudged: Mutex::default(),
+            unwritten: Mutex::default(),
+        })
+>>>>>>> main
+    }
+
+    /// The session it runs in.
+    pub fn session(&self) -> &Session {
+        &self.session
     }
 
     fn open(origin: Origin) -> Result<ProjectSuite> {
@@ -52,11 +77,11 @@ impl ProjectSuite {
     }
 }
 
-/// An error in the value of `GPUEMU_CASE`, named as such.
-fn in_case(error: Error) -> Error {
+/// An error in the value of `GPUEMU_CASE`, or whatever else gave it, named as such.
+fn in_case(error: Error, source: &str) -> Error {
     match error {
         Error::InvalidRequest(message) => Error::InvalidRequest(format!(
-            "GPUEMU_CASE: {message}; it is a line such as `softmax::float32::boundary{{B=1,H=129}} x:row normal seed=42`, \
+            "{source}: {message}; it is a line such as `softmax::float32::boundary{{B=1,H=129}} x:row normal seed=42`, \
              as the replay line of a failure gives it"
         )),
         error => error,

@@ -156,7 +156,8 @@ fn the_library_compiles_where_there_is_no_nvcc() {
     let real = settings().python.unwrap();
     let wheels = Settings { path: None, ..settings() };
     let nvcc = Toolbox::new(wheels).describe(Tool::Nvcc).unwrap_or_else(|error| panic!("{error}"));
-    let wheel = PathBuf::from(nvcc.split_once('(').unwrap().1.trim_end_matches(')')).join("../..");
+    let nvcc = PathBuf::from(nvcc.split_once('(').unwrap().1.trim_end_matches(')'));
+    let wheel = nvcc.parent().and_then(|folder| folder.parent()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let site = folder.path().join("site-packages");
     std::fs::create_dir_all(site.join("nvidia/cu13")).unwrap();

@@ -118,9 +118,16 @@ impl<'a> Parser<'a> {
         }
         let statement = match word {
             "loc" => {
+                let assembly = self.lexer.in_assembly();
                 self.lexer.take_directive(word)?;
+                let location = self.location()?;
+                if assembly {
+                    // LLVM counts the lines of the assembly on from that of the statement which it stands in, as if they
+                    // were lines of the source: the place before it is right for all of it.
+                    return Ok(());
+                }
                 self.take::<Location<'_>>(1)?;
-                Statement::Location(Box::new(self.location()?))
+                Statement::Location(Box::new(location))
             }
             "pragma" => {
                 self.lexer.take_directive(word)?;
