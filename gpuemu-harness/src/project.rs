@@ -39,29 +39,14 @@ impl ProjectSuite {
                 read_case(session.contract().root(), text).map_err(|error| in_case(error, source))?
             }),
         };
-<<<<<<< HEAD
-        let results = results::folder(session.contract().root(), &session.contract().project.name);
+        let contract = session.contract();
+        let folder = session.front().folder(contract.root());
+        let results = results::folder_in(&folder, contract.root(), &contract.project.name);
         Ok(ProjectSuite { session, results, case, summary: Mutex::default() })
     }
 
     fn summary(&self) -> MutexGuard<'_, Summary> {
         self.summary.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-=======
-        let contract = session.contract();
-        let folder = session.front().folder(contract.root());
-        let results = results::folder_in(&folder, contract.root(), &contract.project.name);
-        Ok(ProjectSuite {
-            session,
-            results,
-            case,
-            worst: Mutex::default(),
-            notes: Mutex::default(),
-            told: Mutex::default(),
-            annotations: Mutex::default(),
-            unjudged: Mutex::default(),
-            unwritten: Mutex::default(),
-        })
->>>>>>> main
     }
 
     /// The session it runs in.
