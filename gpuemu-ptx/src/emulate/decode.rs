@@ -218,6 +218,7 @@ impl<'a> Decoder<'a> {
             local: self.layout.local,
             parameters: self.layout.parameters.clone(),
             returns: self.layout.returns.clone(),
+            unwritten: self.layout.unwritten.clone(),
         })
     }
 
@@ -315,12 +316,12 @@ impl<'a> Decoder<'a> {
         let registers = demand::registers(self.function, to);
         let demand = self.uses.demand(self.function, &registers, self.origin.instruction);
         let cache = self.cache();
-        let lanes = match demand {
-            Some(guard) if guard.negated => !self.slot(guard.register),
-            Some(guard) => self.slot(guard.register),
-            None => 0,
+        let (lanes, across) = match demand {
+            Some((guard, across)) if guard.negated => (!self.slot(guard.register), across),
+            Some((guard, across)) => (self.slot(guard.register), across),
+            None => (0, false),
         };
-        self.demands[cache as usize] = Demand { lanes, bytes: self.uses.bytes(self.function, to, bytes) };
+        self.demands[cache as usize] = Demand { lanes, across, bytes: self.uses.bytes(self.function, to, bytes) };
         Ok(cache)
     }
 
@@ -400,7 +401,7 @@ impl<'a> Decoder<'a> {
             Operand::Special(special) => self.special::<L>(*special)?,
             Operand::Environment(_) => self.constant::<u32>(0),
             Operand::Symbol(symbol, addend) => self.address_of::<L>(*symbol, *addend)?,
-            Operand::Discard => self.temporary::<L>(),
+            Operand::Discard => self.constant::<L>(0),
             _ => return Err("an operand is of a kind that it cannot have".to_owned()),
         })
     }

@@ -25,6 +25,8 @@ pub struct Uses {
 pub struct Demand {
     /// The predicate of the lanes that want it.
     pub lanes: i32,
+    /// Whether other lanes of the warp may want it too: one that wants it is enough for all.
+    pub across: bool,
     /// The bytes of each lane that are used, as bits from the lowest; 0 where that is not known.
     pub bytes: u32,
 }
@@ -51,6 +53,11 @@ impl Uses {
         uses
     }
 
+    /// An instruction that writes a register, the last one, and whether it is the only one.
+    pub fn writer(&self, register: RegisterId) -> Option<(u32, bool)> {
+        self.writer[register.0 as usize]
+    }
+
     /// The bytes of the elements, so many bytes each, that some instruction uses.
     pub fn bytes(&self, function: &Function, to: &Operand, size: u32) -> u32 {
         let used = |operand: &Operand| match operand {
@@ -73,11 +80,12 @@ impl Uses {
     }
 
     /// The one predicate under which all that becomes of these registers is used, where there is one whose value is
-    /// settled before the instruction.
-    pub fn demand(&self, function: &Function, from: &[RegisterId], instruction: u32) -> Option<Guard> {
+    /// settled before the instruction, and whether lanes exchange what becomes of them: a warp in which no lane is to use
+    /// it may do so as it likes.
+    pub fn demand(&self, function: &Function, from: &[RegisterId], instruction: u32) -> Option<(Guard, bool)> {
         let mut known: FxHashSet<RegisterId> = from.iter().copied().collect();
         let mut pending: Vec<RegisterId> = from.to_vec();
-        let mut wanted: Option<Guard> = None;
+        let (mut wanted, mut across): (Option<Guard>, bool) = (None, false);
         let mut followed = 0;
         while let Some(register) = pending.pop() {
             if self.guards[register.0 as usize] {
@@ -90,18 +98,23 @@ impl Uses {
                     _ if followed > FOLLOWED => return None,
                     Some(guard) if wanted.is_none_or(|wanted| wanted == guard) => wanted = Some(guard),
                     Some(_) => return None,
-                    None if is_pure(reader.opcode) => function.writes(reader, |next| {
-                        if known.insert(next) {
-                            pending.push(next);
-                        }
-                    }),
+                    None if is_pure(reader.opcode) || reader.opcode == Opcode::Shfl => {
+                        across |= reader.opcode == Opcode::Shfl;
+                        function.writes(reader, |next| {
+                            if known.insert(next) {
+                                pending.push(next);
+                            }
+                        });
+                    }
                     None => return None,
                 }
             }
         }
         let guard = wanted?;
         match self.writer[guard.register.0 as usize] {
-            Some((at, true)) if at < instruction && function.instructions[at as usize].guard.is_none() => Some(guard),
+            Some((at, true)) if at < instruction && function.instructions[at as usize].guard.is_none() => {
+                Some((guard, across))
+            }
             _ => None,
         }
     }

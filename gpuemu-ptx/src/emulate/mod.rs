@@ -11,6 +11,7 @@ mod decode;
 mod demand;
 mod device;
 mod grid;
+mod hoist;
 mod launch;
 mod layout;
 mod module;

@@ -168,6 +168,21 @@ fn what_is_ordered_raises_nothing() {
             1,
             64,
         ),
+        // The same, where it is worked out after the load who stores, and from what: Triton's order.
+        (
+            "ld.param.u64 %d1, [out]; and.b32 %r2, %lane, 15; mad.wide.u32 %d1, %r2, 4, %d1; ld.global.u32 %r0, [%d1];
+             add.u32 %r1, %r0, 1; and.b32 %r3, %lane, 48; setp.eq.u32 %p0, %r3, 0; @%p0 st.global.u32 [%d1], %r1;",
+            1,
+            64,
+        ),
+        // And where lanes exchange what they loaded: both warps sum the same, one stores it.
+        (
+            "ld.param.u64 %d1, [out]; and.b32 %r2, %lane, 31; mad.wide.u32 %d1, %r2, 4, %d1; ld.global.u32 %r0, [%d1];
+             shfl.sync.bfly.b32 %r1, %r0, 1, 31, -1; add.u32 %r1, %r0, %r1;
+             setp.lt.u32 %p0, %lane, 32; @%p0 st.global.u32 [%d1], %r1;",
+            1,
+            64,
+        ),
         // Counted up by all blocks.
         ("ld.param.u64 %out, [out]; red.global.add.u32 [%out], 1;", 8, 32),
         // The copy is waited for.
