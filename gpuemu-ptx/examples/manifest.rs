@@ -168,7 +168,8 @@ fn run(
     }
     let mut grid = launch.grid;
     grid[0] *= compiled.cluster.max(1);
-    let shape = Shape { grid, block: compiled.block.unwrap_or([compiled.threads, 1, 1]), shared: compiled.shared_bytes };
+    let shape =
+        Shape { grid, block: compiled.block.unwrap_or([compiled.threads, 1, 1]), shared: compiled.shared_bytes };
     let begun = Instant::now();
     let launched = device.launch(&module, entry, shape, &arguments).map_err(|e| e.to_string())?;
     let seconds = begun.elapsed().as_secs_f64();
@@ -210,7 +211,7 @@ fn run(
     let (begun, mut fastest) = (Instant::now(), seconds);
     while begun.elapsed() < again {
         let start = Instant::now();
-        device.launch(&module, entry, shape, &arguments).map_err(|e| e.to_string())?;
+        drop(device.launch(&module, entry, shape, &arguments).map_err(|e| e.to_string())?);
         fastest = fastest.min(start.elapsed().as_secs_f64());
     }
     Ok((fastest, launched.instructions))

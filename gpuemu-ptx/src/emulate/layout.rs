@@ -74,7 +74,16 @@ impl Layout {
         let local = local.next_multiple_of(16);
         // Variables of `.param` may be written in part.
         unwritten.extend(registers..rows);
-        Self { slots, rows: rows as u32, predicates: predicates as u32, local, parameters, returns, variables, unwritten }
+        Self {
+            slots,
+            rows: rows as u32,
+            predicates: predicates as u32,
+            local,
+            parameters,
+            returns,
+            variables,
+            unwritten,
+        }
     }
 }
 

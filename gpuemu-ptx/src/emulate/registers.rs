@@ -6,9 +6,6 @@
 /// Lanes of a warp.
 pub const LANES: usize = 32;
 
-/// Parts of eight lanes: as much as the host computes at once.
-pub const PARTS: usize = LANES / 8;
-
 /// All lanes.
 pub const FULL: u32 = u32::MAX;
 
@@ -181,49 +178,30 @@ impl Registers {
         L::unpack(self.stored::<L>(register)[lane])
     }
 
-    /// The parts of a register, [`PARTS`] of them.
+    /// A register as it is written, all lanes at once.
     #[inline(always)]
-    pub fn parts<L: Lane>(&self, register: i32) -> *const [L::Store; 8] {
-        self.place(register).cast()
-    }
-
-    /// The parts of a register that is written.
-    #[inline(always)]
-    pub fn parts_mut<L: Lane>(&mut self, register: i32) -> *mut [L::Store; 8] {
+    pub fn row_mut<L: Lane>(&mut self, register: i32) -> &mut [L::Store; LANES] {
         debug_assert!(register >= 0);
-        // SAFETY: as in `place`; destinations are never constants.
-        unsafe { self.base.add(register as usize).cast() }
+        // SAFETY: as in `stored`; destinations are never constants, and `self` is borrowed alone.
+        unsafe { &mut *self.base.add(register as usize).cast() }
     }
 
     /// Writes the lanes of a mask.
     #[inline(always)]
-    pub fn blend<L: Lane>(&mut self, register: i32, values: &[[L::Store; 8]; PARTS], mask: u32) {
-        let (to, from) = (self.parts_mut::<L>(register), values.as_ptr());
-        // SAFETY: a register of this type has so many rows, all initialised, and so have the values; they lie elsewhere.
+    pub fn write<L: Lane>(&mut self, register: i32, values: &[L::Store; LANES], mask: u32) {
+        let row = self.row_mut::<L>(register);
+        if mask == FULL {
+            *row = *values;
+            return;
+        }
+        let (to, from) = (row.as_mut_ptr(), values.as_ptr());
+        // SAFETY: rows of 32 lanes of so many bytes, one of them borrowed alone.
         unsafe {
             match L::ROWS {
                 1 => blend::<u32>(to.cast(), from.cast(), mask),
                 2 => blend::<u64>(to.cast(), from.cast(), mask),
                 _ => blend::<u128>(to.cast(), from.cast(), mask),
             }
-        }
-    }
-
-    /// Writes all lanes.
-    #[inline(always)]
-    pub fn set<L: Lane>(&mut self, register: i32, values: &[[L::Store; 8]; PARTS]) {
-        // SAFETY: a register of this type has so many parts.
-        unsafe { self.parts_mut::<L>(register).cast::<[[L::Store; 8]; PARTS]>().write(*values) }
-    }
-
-    /// Writes the lanes of a mask.
-    #[inline(always)]
-    pub fn write<L: Lane>(&mut self, register: i32, values: &[L::Store; LANES], mask: u32) {
-        // SAFETY: the same values, counted otherwise.
-        let values: &[[L::Store; 8]; PARTS] = unsafe { &*values.as_ptr().cast() };
-        match mask {
-            FULL => self.set::<L>(register, values),
-            _ => self.blend::<L>(register, values, mask),
         }
     }
 
@@ -290,20 +268,3 @@ unsafe fn blend_wide<T>(to: *mut std::arch::x86_64::__m256i, from: *const std::a
         }
     }
 }
-
-/// For every mask of eight lanes the lanes in full: a table, since hosts store under a mask slowly.
-pub static WHOLE: [[u32; 8]; 256] = {
-    let mut table = [[0; 8]; 256];
-    let mut mask = 0;
-    while mask < 256 {
-        let mut lane = 0;
-        while lane < 8 {
-            if mask >> lane & 1 != 0 {
-                table[mask][lane] = u32::MAX;
-            }
-            lane += 1;
-        }
-        mask += 1;
-    }
-    table
-};

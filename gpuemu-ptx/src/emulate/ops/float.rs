@@ -5,8 +5,8 @@ use crate::emulate::op::{BinaryRow, OnRows, Op, UnaryRow};
 use crate::numerics::exact::Rounding;
 use crate::numerics::float::{self as fl, Extremum, Property};
 use crate::numerics::{half as hf, special as sp, special_rows as rows};
-use rows::Row;
 use crate::program::{self, Opcode, ScalarType, Word};
+use rows::Row;
 
 /// Bits of `imm` for what an operation is told at run time: the rounding in bits 0 and 1, then these.
 const FTZ: u64 = 4;

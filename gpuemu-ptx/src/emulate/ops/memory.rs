@@ -313,10 +313,38 @@ pub fn moved(addresses: &[u64; LANES], by: u64) -> [u64; LANES] {
     moved
 }
 
+/// In `b` of an access: its address register has 32 bits, in which the sum wraps.
+pub const NARROW: i32 = 1 << 8;
+
 /// The addresses of an instruction: register `a` plus `imm`.
 #[inline(always)]
 pub fn addresses(warp: &Warp, op: &Op) -> [u64; LANES] {
     moved(warp.registers.stored::<u64>(op.a), op.imm)
+}
+
+/// The addresses of an access whose `b` says how wide they are.
+#[inline(always)]
+pub fn addresses_of_access(warp: &Warp, op: &Op) -> [u64; LANES] {
+    if op.b & NARROW != 0 {
+        let base = warp.registers.stored::<u32>(op.a);
+        let mut addresses = [0; LANES];
+        for lane in 0..LANES {
+            addresses[lane] = u64::from(base[lane].wrapping_add(op.imm as u32));
+        }
+        return addresses;
+    }
+    addresses(warp, op)
+}
+
+/// `a`, `imm` and `b` of an access, for [`addresses_of_access`].
+pub fn place(d: &mut Decoder<'_>, address: Address) -> (i32, u64, i32) {
+    match address.register {
+        Some((register, 32)) => (register, address.offset, NARROW),
+        _ => {
+            let (a, imm) = d.wide_address(address);
+            (a, imm, 0)
+        }
+    }
 }
 
 /// The access of an instruction: `e` is its cache, `b` its order.
@@ -326,7 +354,7 @@ pub fn access(warp: &Warp, context: &Context<'_>, op: &Op) -> Access {
         Some(_) => warp.registers.truth(context.code.demands[op.e as usize]),
         None => u32::MAX,
     };
-    Access { warp: warp.index, cache: op.e, order: op.b, wanted }
+    Access { warp: warp.index, cache: op.e, order: op.b & (NARROW - 1), wanted }
 }
 
 /// How a register keeps an element that was loaded.
@@ -388,11 +416,11 @@ pub struct Load<M, T, L, const N: usize>(PhantomData<(M, T, L)>);
 impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Load<M, T, L, N> {
     #[inline(always)]
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
-        let addresses = addresses(warp, op);
+        let addresses = addresses_of_access(warp, op);
         let who = access(warp, context, op);
         if N == 1 && mask == FULL && size_of::<T>() == size_of::<L::Store>() {
             // SAFETY: a register holds an element of its own size as it is, and nothing else sees it meanwhile.
-            let row = unsafe { &mut *warp.registers.parts_mut::<L>(op.d).cast::<[[T; LANES]; N]>() };
+            let row = unsafe { &mut *std::ptr::from_mut(warp.registers.row_mut::<L>(op.d)).cast::<[[T; LANES]; N]>() };
             return match M::load(context, who, &addresses, mask, row) {
                 Ok(()) => Signal::Next,
                 Err(trouble) => {
@@ -424,7 +452,7 @@ pub struct Store<M, T, L, const N: usize>(PhantomData<(M, T, L)>);
 impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Store<M, T, L, N> {
     #[inline(always)]
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
-        let addresses = addresses(warp, op);
+        let addresses = addresses_of_access(warp, op);
         let mut values = [[T::default(); LANES]; N];
         for (element, row) in values.iter_mut().enumerate() {
             let d = if N == 1 { op.d } else { context.code.lists[op.c as usize + element] };
@@ -513,10 +541,10 @@ fn load_or_store(d: &mut Decoder<'_>) -> Decoded {
     if space == Some(Space::Parameter) {
         return parameters(d, ty, load, address, &values);
     }
-    let (a, imm) = d.wide_address(address);
+    let (a, imm, narrow) = place(d, address);
     let e = if load { d.load_cache()? } else { d.cache() };
     // `ld.volatile` and its like are relaxed at least.
-    let b = order_number(d.form.order, d.form.scope);
+    let b = order_number(d.form.order, d.form.scope) | narrow;
     let base = Op { a, b, imm, e, ..d.op_of::<crate::emulate::ops::control::Branch>() };
     match space {
         Some(Space::Global | Space::Constant) => sized::<InGlobal>(d, ty, load, base, &values),

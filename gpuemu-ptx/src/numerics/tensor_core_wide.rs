@@ -1,0 +1,248 @@
+//! Sums of products of matrices, eight columns an instruction, on x86-64 with AVX2: the usual case, in which no factor,
+//! addend or result is an infinity, a NaN or a subnormal result. The model is `tensor_core`'s.
+
+use std::arch::x86_64::*;
+
+use super::sum_rule::{COLUMNS, Element, SPECIAL, SumRule, ZERO};
+
+/// The longest row of the first factor.
+const MOST: usize = 32;
+
+/// Rows at once.
+const SIDE: usize = 2;
+
+/// How the codes of a format are taken apart.
+#[derive(Clone, Copy)]
+struct Codes {
+    /// Bits to drop.
+    unused: u32,
+    exponent: u32,
+    mantissa: u32,
+    /// No infinity, and one NaN.
+    full: bool,
+}
+
+impl Codes {
+    fn of(element: Element) -> Self {
+        let (exponent, mantissa) = element.widths();
+        let unused = if element == Element::Tf32 { 13 } else { 0 };
+        Self { unused, exponent, mantissa, full: element == Element::E4m3 }
+    }
+
+    /// Signed significands and exponents of eight codes, as `tensor_core` has them.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn split(self, codes: __m256i) -> (__m256i, __m256i) {
+        let by = |bits: u32| _mm_cvtsi32_si128(bits as i32);
+        let all = |x: i32| _mm256_set1_epi32(x);
+        let code = _mm256_srl_epi32(codes, by(self.unused));
+        let (top, most) = ((1 << self.exponent) - 1, (1 << self.mantissa) - 1);
+        let field = _mm256_and_si256(_mm256_srl_epi32(code, by(self.mantissa)), all(top));
+        let fraction = _mm256_and_si256(code, all(most));
+        let zero = _mm256_setzero_si256();
+        let subnormal = _mm256_cmpeq_epi32(field, zero);
+        let significand = _mm256_or_si256(fraction, _mm256_andnot_si256(subnormal, all(most + 1)));
+        let bias = (1 << (self.exponent - 1)) - 1;
+        let exponent = _mm256_sub_epi32(_mm256_max_epi32(field, all(1)), all(bias));
+        let exponent = _mm256_blendv_epi8(exponent, all(ZERO), _mm256_cmpeq_epi32(significand, zero));
+        let special = _mm256_cmpeq_epi32(field, all(top));
+        let special = match self.full {
+            true => _mm256_and_si256(special, _mm256_cmpeq_epi32(fraction, all(most))),
+            false => special,
+        };
+        let exponent = _mm256_blendv_epi8(exponent, all(SPECIAL), special);
+        let sign = _mm256_srai_epi32::<31>(_mm256_sll_epi32(code, by(31 - self.exponent - self.mantissa)));
+        (_mm256_sub_epi32(_mm256_xor_si256(significand, sign), sign), exponent)
+    }
+}
+
+/// The upper and the lower words of the binary64 sums of eight whole numbers: below 2^31 both, so that the sum is exact, and
+/// cutting its significand cuts the sum.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn total(a: __m256i, b: __m256i) -> (__m256i, __m256i) {
+    let low =
+        _mm256_add_pd(_mm256_cvtepi32_pd(_mm256_castsi256_si128(a)), _mm256_cvtepi32_pd(_mm256_castsi256_si128(b)));
+    let high = _mm256_add_pd(
+        _mm256_cvtepi32_pd(_mm256_extracti128_si256::<1>(a)),
+        _mm256_cvtepi32_pd(_mm256_extracti128_si256::<1>(b)),
+    );
+    let (low, high) = (_mm256_castpd_ps(low), _mm256_castpd_ps(high));
+    let upper = _mm256_castps_si256(_mm256_shuffle_ps::<0b1101_1101>(low, high));
+    let lower = _mm256_castps_si256(_mm256_shuffle_ps::<0b1000_1000>(low, high));
+    let ordered = |words| _mm256_permute4x64_epi64::<0b1101_1000>(words);
+    (ordered(upper), ordered(lower))
+}
+
+/// `tensor_core::multiply_add` into binary32, or `None` where something unusual takes part.
+///
+/// # Safety
+///
+/// The host has AVX2.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn multiply_add<const M: usize, const K: usize>(
+    rule: SumRule,
+    formats: (Element, Element),
+    a: &[[u32; K]; M],
+    b: &[[u32; COLUMNS]; K],
+    c: &[[u32; COLUMNS]; M],
+) -> Option<[[u32; COLUMNS]; M]> {
+    let fraction = formats.0.widths().1 + formats.1.widths().1;
+    let group = rule.group as usize;
+    // Products shifted up stay below 2^27, and sixteen of them below 2^31.
+    if rule.fraction_bits < fraction
+        || rule.fraction_bits > 25
+        || !(1..=16).contains(&group)
+        || K % group != 0
+        || K > MOST
+    {
+        return None;
+    }
+    let by = |bits: u32| _mm_cvtsi32_si128(bits as i32);
+    let all = |x: i32| _mm256_set1_epi32(x);
+    let (up, c_up) = (by(rule.fraction_bits - fraction), by(rule.fraction_bits.saturating_sub(23)));
+    let c_down = all(23u32.saturating_sub(rule.fraction_bits) as i32);
+    let kept = all(!((1 << (23 - rule.result_bits)) - 1));
+    let (in_a, in_b) = (Codes::of(formats.0), Codes::of(formats.1));
+    let in_c = Codes { unused: 0, exponent: 8, mantissa: 23, full: false };
+    // SAFETY: rows of eight words.
+    let load = |row: &[u32; COLUMNS]| unsafe { _mm256_loadu_si256(row.as_ptr().cast()) };
+    let zero = _mm256_setzero_si256();
+    let (mut b_significand, mut b_exponent) = ([zero; K], [zero; K]);
+    for k in 0..K {
+        (b_significand[k], b_exponent[k]) = in_b.split(load(&b[k]));
+    }
+    let mut unusual = zero;
+    let mut d = *c;
+    // Two rows side by side: each is a chain in which every step waits for the one before.
+    for (rows, out) in a.chunks(SIDE).zip(d.chunks_mut(SIDE)) {
+        let (mut significand, mut exponent) = ([[0i32; MOST]; SIDE], [[0i32; MOST]; SIDE]);
+        let mut so_far = [zero; SIDE];
+        for (r, row) in rows.iter().enumerate() {
+            let mut codes = [0u32; MOST];
+            codes[..K].copy_from_slice(row);
+            for k in (0..K).step_by(8) {
+                // SAFETY: eight words of each, since `MOST` is a multiple of eight and no less than `K`.
+                unsafe {
+                    let (x, e) = in_a.split(_mm256_loadu_si256(codes.as_ptr().add(k).cast()));
+                    _mm256_storeu_si256(significand[r].as_mut_ptr().add(k).cast(), _mm256_sll_epi32(x, up));
+                    _mm256_storeu_si256(exponent[r].as_mut_ptr().add(k).cast(), e);
+                }
+            }
+            so_far[r] = load(&out[r]);
+        }
+        for first in (0..K).step_by(group) {
+            let here = first..first + group;
+            let addend = so_far.map(|row| in_c.split(row));
+            let mut largest = addend.map(|(_, exponent)| exponent);
+            for (k, &y) in here.clone().zip(&b_exponent[here.clone()]) {
+                for r in 0..SIDE {
+                    largest[r] = _mm256_max_epi32(largest[r], _mm256_add_epi32(all(exponent[r][k]), y));
+                }
+            }
+            let mut sum = [zero; SIDE];
+            let second = b_significand[here.clone()].iter().zip(&b_exponent[here.clone()]);
+            for (k, (&y, &y_exponent)) in here.zip(second) {
+                for r in 0..SIDE {
+                    let product = _mm256_mullo_epi32(all(significand[r][k]), y);
+                    let shift = _mm256_sub_epi32(largest[r], _mm256_add_epi32(all(exponent[r][k]), y_exponent));
+                    let term = _mm256_srlv_epi32(_mm256_abs_epi32(product), shift);
+                    sum[r] = _mm256_add_epi32(sum[r], _mm256_sign_epi32(term, product));
+                }
+            }
+            for r in 0..SIDE {
+                let (significand, exponent) = addend[r];
+                let shift = _mm256_add_epi32(_mm256_sub_epi32(largest[r], exponent), c_down);
+                let term = _mm256_srlv_epi32(_mm256_sll_epi32(_mm256_abs_epi32(significand), c_up), shift);
+                let term = _mm256_sign_epi32(term, significand);
+                let (upper, lower) = total(sum[r], term);
+                let place = _mm256_sub_epi32(largest[r], all(rule.fraction_bits as i32 + 1023 - 127));
+                let field = _mm256_add_epi32(_mm256_and_si256(_mm256_srli_epi32::<20>(upper), all(2047)), place);
+                let mantissa = _mm256_or_si256(
+                    _mm256_slli_epi32::<3>(_mm256_and_si256(upper, all(0xf_ffff))),
+                    _mm256_srli_epi32::<29>(lower),
+                );
+                let sign = _mm256_and_si256(upper, all(i32::MIN));
+                let bits = _mm256_or_si256(_mm256_or_si256(sign, _mm256_slli_epi32::<23>(field)), mantissa);
+                let nothing = _mm256_cmpeq_epi32(_mm256_or_si256(upper, lower), zero);
+                so_far[r] = _mm256_andnot_si256(nothing, _mm256_and_si256(bits, kept));
+                let outside = _mm256_or_si256(_mm256_cmpgt_epi32(all(1), field), _mm256_cmpgt_epi32(field, all(254)));
+                unusual = _mm256_or_si256(unusual, _mm256_andnot_si256(nothing, outside));
+                unusual = _mm256_or_si256(unusual, _mm256_cmpgt_epi32(largest[r], all(SPECIAL / 2 - 1)));
+            }
+        }
+        for (out, row) in out.iter_mut().zip(so_far) {
+            // SAFETY: a row of eight words.
+            unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), row) };
+        }
+    }
+    if _mm256_testz_si256(unusual, unusual) == 1 { Some(d) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sum_rule::Accumulator;
+    use super::super::tensor_core::any;
+    use super::*;
+
+    /// Codes of every kind: mostly in the middle of their range, some at its ends, some that are no numbers.
+    fn codes(element: Element, state: &mut u32) -> u32 {
+        let mut next = || {
+            *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            *state >> 8
+        };
+        let (exponent, mantissa) = element.widths();
+        let bits = exponent + mantissa + 1;
+        let code = match next() % 64 {
+            0 => next() << 8 ^ next(),
+            1 => 0,
+            _ => {
+                let bias = (1 << (exponent - 1)) - 1;
+                let field = bias - 3 + next() % 6;
+                next() % 2 << (bits - 1) | field << mantissa | next() & ((1 << mantissa) - 1)
+            }
+        };
+        let unused = if element == Element::Tf32 { 13 } else { 0 };
+        (code & ((1u64 << bits) - 1) as u32) << unused
+    }
+
+    fn agrees<const K: usize>(rule: SumRule, formats: (Element, Element)) {
+        if !std::arch::is_x86_feature_detected!("avx2") {
+            return;
+        }
+        let (mut usual, mut state) = (0, K as u32);
+        for round in 0..400u32 {
+            let a: [[u32; K]; 16] = std::array::from_fn(|_| std::array::from_fn(|_| codes(formats.0, &mut state)));
+            let b: [[u32; COLUMNS]; K] = std::array::from_fn(|_| std::array::from_fn(|_| codes(formats.1, &mut state)));
+            let c: [[u32; COLUMNS]; 16] = std::array::from_fn(|m| {
+                std::array::from_fn(|n| match (round, m, n) {
+                    (0..8, _, _) => 0,
+                    (8..16, 3, 5) => 0x7f80_0000,
+                    (16..24, 7, 1) => 0x0000_1234,
+                    _ => codes(Element::Tf32, &mut state) | state & 0x1fff,
+                })
+            });
+            // SAFETY: the host has AVX2.
+            if let Some(d) = unsafe { multiply_add(rule, formats, &a, &b, &c) } {
+                usual += 1;
+                assert_eq!(d, any(rule, formats, Accumulator::F32, &a, &b, &c), "{formats:?} {rule:?} {round}");
+            }
+        }
+        assert!(usual > 20, "{formats:?}: {usual} of 400");
+    }
+
+    #[test]
+    fn usual_sums_are_the_sums_of_the_model() {
+        let rule = |fraction_bits, group, result_bits| SumRule { fraction_bits, group, result_bits };
+        for format in [Element::F16, Element::Bf16] {
+            for rule in [rule(23, 4, 23), rule(24, 8, 23), rule(25, 16, 23)] {
+                agrees::<16>(rule, (format, format));
+            }
+        }
+        agrees::<8>(rule(24, 4, 23), (Element::Tf32, Element::Tf32));
+        agrees::<4>(rule(24, 4, 23), (Element::Tf32, Element::Tf32));
+        for formats in [(Element::E4m3, Element::E5m2), (Element::E5m2, Element::E4m3)] {
+            agrees::<32>(rule(13, 16, 13), formats);
+        }
+    }
+}
