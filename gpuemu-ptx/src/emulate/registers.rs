@@ -3,6 +3,8 @@
 //! A row holds 32 bits of every lane. Registers of 8, 16 and 32 bits are one row, zero-extended; registers of 64 bits are
 //! two rows read as 32 words of 64 bits; 128 bits are four. Predicates are bits of one word, a word a predicate.
 
+use std::mem::MaybeUninit;
+
 /// Lanes of a warp.
 pub const LANES: usize = 32;
 
@@ -189,14 +191,18 @@ impl Registers {
     /// Writes the lanes of a mask.
     #[inline(always)]
     pub fn write<L: Lane>(&mut self, register: i32, values: &[L::Store; LANES], mask: u32) {
-        let row = self.row_mut::<L>(register);
+        let to: *mut L::Store = self.row_mut::<L>(register).as_mut_ptr();
         if mask == FULL {
-            *row = *values;
+            // SAFETY: a row of 32 lanes, which `self` owns.
+            unsafe { copy::<L>(values.as_ptr(), to) };
             return;
         }
-        let (to, from) = (row.as_mut_ptr(), values.as_ptr());
-        // SAFETY: rows of 32 lanes of so many bytes, one of them borrowed alone.
+        // Beside it, so that the values themselves need no place in memory where the mask is full.
+        let mut kept = MaybeUninit::<[L::Store; LANES]>::uninit();
+        let from: *mut L::Store = kept.as_mut_ptr().cast();
+        // SAFETY: rows of 32 lanes of so many bytes, one of them the warp's own.
         unsafe {
+            copy::<L>(values.as_ptr(), from);
             match L::ROWS {
                 1 => blend::<u32>(to.cast(), from.cast(), mask),
                 2 => blend::<u64>(to.cast(), from.cast(), mask),
@@ -225,13 +231,37 @@ impl Registers {
     }
 }
 
+/// Copies all lanes, 32 bytes at a time: what was computed in vectors of as many goes straight from the host's registers
+/// to the row, which a copy of memory would not let it.
+///
+/// # Safety
+///
+/// Both places have 32 lanes; they are the same or do not overlap.
+#[inline(always)]
+unsafe fn copy<L: Lane>(from: *const L::Store, to: *mut L::Store) {
+    #[cfg(target_arch = "x86_64")]
+    for part in 0..size_of::<L::Store>() {
+        use std::arch::x86_64::__m256i;
+        // SAFETY: the caller's: 32 lanes are as many parts of 32 bytes as a lane has bytes.
+        unsafe {
+            let value = from.cast::<__m256i>().add(part).read_unaligned();
+            to.cast::<__m256i>().add(part).write_unaligned(value);
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: the caller's.
+    unsafe {
+        std::ptr::copy(from, to, LANES)
+    };
+}
+
 /// Copies the lanes of a mask.
 ///
 /// # Safety
 ///
 /// Both places have 32 lanes, and do not overlap.
 #[inline(never)]
-unsafe fn blend<T: Lane<Store = T>>(to: *mut T, from: *const T, mask: u32) {
+unsafe fn blend<T: Copy>(to: *mut T, from: *const T, mask: u32) {
     #[cfg(target_arch = "x86_64")]
     if size_of::<T>() < 16 && std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: the caller's, and the host has AVX2.

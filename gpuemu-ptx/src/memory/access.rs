@@ -257,6 +257,55 @@ pub(super) fn inside(base: u64, bytes: u64, addresses: &[u64; LANES], mask: u32,
     (outside | limit) >> 63 == 0
 }
 
+/// Loads an element a lane from places that follow each other from `first` on. `false` where that is not possible at
+/// once, with nothing done.
+///
+/// # Safety
+///
+/// As for [`load`].
+#[inline(always)]
+pub(super) unsafe fn load_run<T: Element, M: Mode>(view: View, first: u64, out: &mut [T; LANES]) -> bool {
+    let bytes = size_of::<[T; LANES]>();
+    let Some(at) = run(view, first, bytes) else { return false };
+    // SAFETY: `run` found all bytes within the view, at a multiple of 8.
+    unsafe {
+        match M::RACING {
+            true => copy_racing(at, out.as_mut_ptr().cast(), bytes),
+            false => std::ptr::copy_nonoverlapping(at, out.as_mut_ptr().cast(), bytes),
+        }
+    }
+    true
+}
+
+/// As [`load_run`], a store.
+///
+/// # Safety
+///
+/// As for [`store`].
+#[inline(always)]
+pub(super) unsafe fn store_run<T: Element, M: Mode>(view: View, first: u64, values: &[T; LANES]) -> bool {
+    let bytes = size_of::<[T; LANES]>();
+    let Some(at) = run(view, first, bytes) else { return false };
+    // SAFETY: as in `load_run`.
+    unsafe {
+        match M::RACING {
+            true => copy_racing(values.as_ptr().cast(), at, bytes),
+            false => std::ptr::copy_nonoverlapping(values.as_ptr().cast(), at, bytes),
+        }
+    }
+    true
+}
+
+/// Where bytes from an address on lie, if all are within the view, aligned to 8, and as they are in the host's memory.
+#[inline(always)]
+fn run(view: View, first: u64, bytes: usize) -> Option<*mut u8> {
+    let offset = first.wrapping_sub(view.base);
+    let fits = view.bytes >= bytes as u64 && offset <= view.bytes - bytes as u64;
+    // SAFETY: within the view.
+    let at = fits.then(|| unsafe { view.host.add(offset as usize) })?;
+    (cfg!(target_endian = "little") && (at as usize).is_multiple_of(8) && first.is_multiple_of(8)).then_some(at)
+}
+
 /// Loads `N` elements a lane. `false` where some lane does not fit, with nothing done.
 ///
 /// # Safety

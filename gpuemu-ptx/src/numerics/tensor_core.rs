@@ -73,7 +73,7 @@ pub fn multiply_add<const M: usize, const K: usize>(
 
 /// `multiply_add` of anything, on any host.
 #[inline(never)]
-pub(super) fn any<const M: usize, const K: usize>(
+fn any<const M: usize, const K: usize>(
     rule: SumRule,
     formats: (Element, Element),
     accumulator: Accumulator,
@@ -317,4 +317,70 @@ pub fn multiply_add_bits<const M: usize, const W: usize>(
         }
     }
     d
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    /// Codes of every kind: mostly in the middle of their range, some at its ends, some that are no numbers.
+    fn codes(element: Element, state: &mut u32) -> u32 {
+        let mut next = || {
+            *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            *state >> 8
+        };
+        let (exponent, mantissa) = element.widths();
+        let bits = exponent + mantissa + 1;
+        let code = match next() % 64 {
+            0 => next() << 8 ^ next(),
+            1 => 0,
+            _ => {
+                let bias = (1 << (exponent - 1)) - 1;
+                let field = bias - 3 + next() % 6;
+                next() % 2 << (bits - 1) | field << mantissa | next() & ((1 << mantissa) - 1)
+            }
+        };
+        let unused = if element == Element::Tf32 { 13 } else { 0 };
+        (code & ((1u64 << bits) - 1) as u32) << unused
+    }
+
+    fn agrees<const K: usize>(rule: SumRule, formats: (Element, Element)) {
+        if !std::arch::is_x86_feature_detected!("avx2") {
+            return;
+        }
+        let (mut usual, mut state) = (0, K as u32);
+        for round in 0..400u32 {
+            let a: [[u32; K]; 16] = std::array::from_fn(|_| std::array::from_fn(|_| codes(formats.0, &mut state)));
+            let b: [[u32; COLUMNS]; K] = std::array::from_fn(|_| std::array::from_fn(|_| codes(formats.1, &mut state)));
+            let c: [[u32; COLUMNS]; 16] = std::array::from_fn(|m| {
+                std::array::from_fn(|n| match (round, m, n) {
+                    (0..8, _, _) => 0,
+                    (8..16, 3, 5) => 0x7f80_0000,
+                    (16..24, 7, 1) => 0x0000_1234,
+                    _ => codes(Element::Tf32, &mut state) | state & 0x1fff,
+                })
+            });
+            // SAFETY: the host has AVX2.
+            if let Some(d) = unsafe { tensor_core_wide::multiply_add(rule, formats, &a, &b, &c) } {
+                usual += 1;
+                assert_eq!(d, any(rule, formats, Accumulator::F32, &a, &b, &c), "{formats:?} {rule:?} {round}");
+            }
+        }
+        assert!(usual > 20, "{formats:?}: {usual} of 400");
+    }
+
+    #[test]
+    fn usual_sums_are_the_sums_of_the_model() {
+        let rule = |fraction_bits, group, result_bits| SumRule { fraction_bits, group, result_bits };
+        for format in [Element::F16, Element::Bf16] {
+            for rule in [rule(23, 4, 23), rule(24, 8, 23), rule(25, 16, 23)] {
+                agrees::<16>(rule, (format, format));
+            }
+        }
+        agrees::<8>(rule(24, 4, 23), (Element::Tf32, Element::Tf32));
+        agrees::<4>(rule(24, 4, 23), (Element::Tf32, Element::Tf32));
+        for formats in [(Element::E4m3, Element::E5m2), (Element::E5m2, Element::E4m3)] {
+            agrees::<32>(rule(13, 16, 13), formats);
+        }
+    }
 }

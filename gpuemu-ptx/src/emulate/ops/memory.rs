@@ -82,6 +82,19 @@ fn told(finding: Finding, space: Space, action: Action, context: &Context<'_>) -
 
 /// A memory that an instruction accesses.
 pub trait Memory {
+    /// Loads an element of 4 or 8 bytes for every lane from places that follow each other, where that is quickly done and
+    /// nothing is watched.
+    #[inline(always)]
+    fn load_run<T: Element>(_: &Context<'_>, _cache: i32, _first: u64, _out: &mut [T; LANES]) -> bool {
+        false
+    }
+
+    /// As `load_run`, a store.
+    #[inline(always)]
+    fn store_run<T: Element>(_: &mut Context<'_>, _cache: i32, _first: u64, _values: &[T; LANES]) -> bool {
+        false
+    }
+
     /// Loads `N` elements a lane.
     fn load<T: Element, const N: usize>(
         context: &mut Context<'_>,
@@ -118,6 +131,14 @@ pub struct Generic;
 pub struct InParameters;
 
 impl Memory for InGlobal {
+    #[inline(always)]
+    fn load_run<T: Element>(context: &Context<'_>, cache: i32, first: u64, out: &mut [T; LANES]) -> bool {
+        context.shadow.is_none() && context.global.load_run(&context.caches[cache as usize], first, out)
+    }
+    #[inline(always)]
+    fn store_run<T: Element>(context: &mut Context<'_>, cache: i32, first: u64, values: &[T; LANES]) -> bool {
+        context.shadow.is_none() && context.global.store_run(&context.caches[cache as usize], first, values)
+    }
     #[inline(always)]
     fn load<T: Element, const N: usize>(
         context: &mut Context<'_>,
@@ -156,6 +177,14 @@ impl Memory for InGlobal {
 }
 
 impl Memory for InShared {
+    #[inline(always)]
+    fn load_run<T: Element>(context: &Context<'_>, _: i32, first: u64, out: &mut [T; LANES]) -> bool {
+        context.shadow.is_none() && context.block.shared.load_run(first, out)
+    }
+    #[inline(always)]
+    fn store_run<T: Element>(context: &mut Context<'_>, _: i32, first: u64, values: &[T; LANES]) -> bool {
+        context.shadow.is_none() && context.block.shared.store_run(first, values)
+    }
     #[inline(always)]
     fn load<T: Element, const N: usize>(
         context: &mut Context<'_>,
@@ -336,6 +365,26 @@ pub fn addresses_of_access(warp: &Warp, op: &Op) -> [u64; LANES] {
     addresses(warp, op)
 }
 
+/// The first address of an access whose lanes follow each other by so many bytes.
+#[inline(always)]
+fn first_of_run(warp: &Warp, op: &Op, size: usize) -> Option<u64> {
+    let mut apart = 0;
+    if op.b & NARROW != 0 {
+        let base = warp.registers.stored::<u32>(op.a);
+        let mut differences = [0; LANES];
+        for lane in 0..LANES {
+            differences[lane] = base[lane] ^ base[0].wrapping_add((lane * size) as u32);
+        }
+        differences.iter().for_each(|difference| apart |= u64::from(*difference));
+        return (apart == 0).then(|| u64::from(base[0].wrapping_add(op.imm as u32)));
+    }
+    let base = warp.registers.stored::<u64>(op.a);
+    for (lane, &address) in base.iter().enumerate() {
+        apart |= address ^ base[0].wrapping_add((lane * size) as u64);
+    }
+    (apart == 0).then(|| base[0].wrapping_add(op.imm))
+}
+
 /// `a`, `imm` and `b` of an access, for [`addresses_of_access`].
 pub fn place(d: &mut Decoder<'_>, address: Address) -> (i32, u64, i32) {
     match address.register {
@@ -416,9 +465,20 @@ pub struct Load<M, T, L, const N: usize>(PhantomData<(M, T, L)>);
 impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Load<M, T, L, N> {
     #[inline(always)]
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        let whole = N == 1 && mask == FULL && size_of::<T>() == size_of::<L::Store>();
+        if whole
+            && matches!(size_of::<T>(), 4 | 8)
+            && let Some(first) = first_of_run(warp, op, size_of::<T>())
+        {
+            // SAFETY: a register holds an element of its own size as it is, and nothing else sees it meanwhile.
+            let row = unsafe { &mut *std::ptr::from_mut(warp.registers.row_mut::<L>(op.d)).cast::<[T; LANES]>() };
+            if M::load_run(context, op.e, first, row) {
+                return Signal::Next;
+            }
+        }
         let addresses = addresses_of_access(warp, op);
         let who = access(warp, context, op);
-        if N == 1 && mask == FULL && size_of::<T>() == size_of::<L::Store>() {
+        if whole {
             // SAFETY: a register holds an element of its own size as it is, and nothing else sees it meanwhile.
             let row = unsafe { &mut *std::ptr::from_mut(warp.registers.row_mut::<L>(op.d)).cast::<[[T; LANES]; N]>() };
             return match M::load(context, who, &addresses, mask, row) {
@@ -452,6 +512,18 @@ pub struct Store<M, T, L, const N: usize>(PhantomData<(M, T, L)>);
 impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Store<M, T, L, N> {
     #[inline(always)]
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        if N == 1
+            && mask == FULL
+            && matches!(size_of::<T>(), 4 | 8)
+            && size_of::<T>() == size_of::<L::Store>()
+            && let Some(first) = first_of_run(warp, op, size_of::<T>())
+        {
+            // SAFETY: a register holds an element of its own size as it is.
+            let row = unsafe { &*std::ptr::from_ref(warp.registers.stored::<L>(op.d)).cast::<[T; LANES]>() };
+            if M::store_run(context, op.e, first, row) {
+                return Signal::Next;
+            }
+        }
         let addresses = addresses_of_access(warp, op);
         let mut values = [[T::default(); LANES]; N];
         for (element, row) in values.iter_mut().enumerate() {
