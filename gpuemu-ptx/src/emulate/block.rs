@@ -3,6 +3,8 @@
 use super::context::{Barrier, BlockState, Context};
 use super::problem::Trouble;
 use super::warp::{Outcome, Warp};
+use crate::fault::Action;
+use crate::memory::shadow::Finding;
 use crate::memory::{Local, Shared, shadow};
 
 /// Instructions that a warp runs before others of its block do.
@@ -121,14 +123,16 @@ impl<'a> Block<'a> {
                     }
                     Outcome::Paused => (finished, moved) = (false, true),
                     Outcome::Fault => {
-                        return BlockOutcome::Fault { warp: index as u32, place: self.warps[index].stopped };
+                        let outcome = BlockOutcome::Fault { warp: index as u32, place: self.warps[index].stopped };
+                        return self.writer(index, context).unwrap_or(outcome);
                     }
                 }
                 while let Some((barrier, result)) = context.opened() {
                     moved = true;
-                    for warp in &mut self.warps {
-                        warp.open(barrier, result);
+                    if let Some(outcome) = self.passed(barrier, context) {
+                        return outcome;
                     }
+                    self.open(barrier, result);
                 }
             }
             if finished {
@@ -148,6 +152,83 @@ impl<'a> Block<'a> {
                 return BlockOutcome::Paused;
             }
         }
+    }
+
+    fn open(&mut self, barrier: u32, result: u32) {
+        for warp in &mut self.warps {
+            warp.open(barrier, result);
+        }
+    }
+
+    /// A barrier of the whole block is about to open, though a warp went on behind it without it.
+    fn passed(&self, barrier: u32, context: &mut Context<'_>) -> Option<BlockOutcome> {
+        let code = context.code;
+        if code.passed.is_empty() || !context.launch.sanitizers.races {
+            return None;
+        }
+        let place = |warp: &Warp| match warp.waiting().filter(|(_, arrival)| arrival.barrier == barrier) {
+            Some((_, arrival)) => arrival.place,
+            None => warp.stopped,
+        };
+        let first = place(&self.warps[0]);
+        if self.warps.iter().all(|warp| place(warp) == first) {
+            return None;
+        }
+        for waits in &self.warps {
+            let Some((lane, arrival)) = waits.waiting().filter(|(_, arrival)| arrival.barrier == barrier) else {
+                continue;
+            };
+            let other = self.warps.iter().find(|warp| {
+                let here = warp.is_finished() || warp.waiting().is_some_and(|(_, arrival)| arrival.barrier == barrier);
+                here && code.passes(arrival.place, place(warp))
+            });
+            if let Some(other) = other {
+                context.trouble = Some(Trouble::BarrierPassed { lane, warp: other.index, place: place(other) });
+                return Some(BlockOutcome::Fault { warp: waits.index, place: arrival.place });
+            }
+        }
+        None
+    }
+
+    /// A warp read what nothing wrote. Where another warp writes it before it can meet the reader, the two race, and
+    /// that says more: the others run on, as far as they come without the reader.
+    fn writer(&mut self, reader: usize, context: &mut Context<'a>) -> Option<BlockOutcome> {
+        let told = context.trouble.take();
+        if !matches!(told, Some(Trouble::Found { finding: Finding::Uninitialised { .. }, .. })) {
+            context.trouble = told;
+            return None;
+        }
+        // Warps that have stopped at what they found.
+        let mut stopped = 1_u32 << reader;
+        let end = context.steps + SLICE;
+        let mut moved = context.launch.sanitizers.races;
+        while moved && context.steps < end {
+            moved = false;
+            for index in 0..self.warps.len() {
+                if stopped >> index & 1 != 0 || self.warps[index].is_finished() {
+                    continue;
+                }
+                let before = context.steps;
+                match self.warps[index].run(context, SLICE) {
+                    Outcome::Fault => {
+                        if let Some(Trouble::Found { finding: Finding::Race(race), .. }) = context.trouble
+                            && race.earlier.action == Action::Read
+                            && stopped >> race.earlier.warp & 1 != 0
+                        {
+                            return Some(BlockOutcome::Fault { warp: index as u32, place: self.warps[index].stopped });
+                        }
+                        stopped |= 1 << index;
+                    }
+                    Outcome::Finished => moved = true,
+                    Outcome::Blocked | Outcome::Paused => moved |= context.steps != before,
+                }
+                while let Some((barrier, result)) = context.opened() {
+                    self.open(barrier, result);
+                }
+            }
+        }
+        context.trouble = told;
+        None
     }
 
     fn deadlock(&self, context: &mut Context<'_>) -> BlockOutcome {

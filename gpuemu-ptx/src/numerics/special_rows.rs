@@ -23,8 +23,8 @@ const UP: f32 = 16_777_216.0;
 #[inline(always)]
 fn row(f: impl Fn(usize) -> u32) -> Row {
     let mut out = [0; LANES];
-    for lane in 0..LANES {
-        out[lane] = f(lane);
+    for (lane, out) in out.iter_mut().enumerate() {
+        *out = f(lane);
     }
     out
 }

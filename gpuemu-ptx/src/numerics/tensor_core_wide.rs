@@ -93,7 +93,7 @@ pub(super) unsafe fn multiply_add<const M: usize, const K: usize>(
     if rule.fraction_bits < fraction
         || rule.fraction_bits > 25
         || !(1..=16).contains(&group)
-        || K % group != 0
+        || !K.is_multiple_of(group)
         || K > MOST
     {
         return None;

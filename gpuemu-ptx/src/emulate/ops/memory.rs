@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use crate::emulate::context::Context;
 use crate::emulate::decode::{Address, Decoded, Decoder, refuse};
+use crate::emulate::demand::Demand;
 use crate::emulate::op::{Body, Op, Signal};
 use crate::emulate::problem::Trouble;
 use crate::emulate::registers::{FULL, LANES, Lane};
@@ -24,6 +25,8 @@ pub struct Access {
     pub order: i32,
     /// The lanes that want what is loaded.
     pub wanted: u32,
+    /// The bytes of each lane that something must have written before, as bits from the lowest; 0 for any of them.
+    pub needed: u32,
 }
 
 impl Access {
@@ -151,7 +154,8 @@ impl Memory for InGlobal {
         if let Some(shadow) = &mut context.shadow {
             let cache = &mut context.caches[access.cache as usize];
             let bytes = (size_of::<T>() * N) as u32;
-            let finding = shadow.load(cache, access.instruction(), addresses, mask & access.wanted, bytes);
+            let finding =
+                shadow.load(cache, access.instruction(), addresses, mask & access.wanted, bytes, access.needed);
             found(finding, Space::Global, Action::Read, context)?;
         }
         let cache = &mut context.caches[access.cache as usize];
@@ -195,7 +199,8 @@ impl Memory for InShared {
     ) -> Result<(), Trouble> {
         if let Some(shadow) = &mut context.shadow {
             let bytes = (size_of::<T>() * N) as u32;
-            let finding = shadow.load_shared(access.instruction(), addresses, mask & access.wanted, bytes);
+            let wanted = mask & access.wanted;
+            let finding = shadow.load_shared(access.instruction(), addresses, wanted, bytes, access.needed);
             found(finding, Space::Shared, Action::Read, context)?;
         }
         context.block.shared.load(addresses, mask, out).map_err(refused(Space::Shared, false))
@@ -399,11 +404,15 @@ pub fn place(d: &mut Decoder<'_>, address: Address) -> (i32, u64, i32) {
 /// The access of an instruction: `e` is its cache, `b` its order.
 #[inline(always)]
 pub fn access(warp: &Warp, context: &Context<'_>, op: &Op) -> Access {
-    let wanted = match context.shadow {
-        Some(_) => warp.registers.truth(context.code.demands[op.e as usize]),
-        None => u32::MAX,
+    let demand = match context.shadow {
+        Some(_) => context.code.demands[op.e as usize],
+        None => Demand::default(),
     };
-    Access { warp: warp.index, cache: op.e, order: op.b & (NARROW - 1), wanted }
+    let wanted = match warp.registers.truth(demand.lanes) {
+        lanes if demand.across && lanes != 0 => u32::MAX,
+        lanes => lanes,
+    };
+    Access { warp: warp.index, cache: op.e, order: op.b & (NARROW - 1), wanted, needed: demand.bytes }
 }
 
 /// How a register keeps an element that was loaded.
@@ -614,7 +623,7 @@ fn load_or_store(d: &mut Decoder<'_>) -> Decoded {
         return parameters(d, ty, load, address, &values);
     }
     let (a, imm, narrow) = place(d, address);
-    let e = if load { d.load_cache()? } else { d.cache() };
+    let e = if load { d.load_cache(ty.bytes())? } else { d.cache() };
     // `ld.volatile` and its like are relaxed at least.
     let b = order_number(d.form.order, d.form.scope) | narrow;
     let base = Op { a, b, imm, e, ..d.op_of::<crate::emulate::ops::control::Branch>() };

@@ -196,6 +196,7 @@ impl Warp {
                 }
                 Signal::Return => {
                     context.steps += u64::from(place.wrapping_sub(since));
+                    self.stopped = place - 1;
                     let rest = active & !mask;
                     if rest != 0 {
                         self.fragments.push(Fragment { place, lanes: rest, ..fragment });
@@ -205,6 +206,7 @@ impl Warp {
                 }
                 Signal::Exit => {
                     context.steps += u64::from(place.wrapping_sub(since));
+                    self.stopped = place - 1;
                     let rest = active & !mask;
                     if rest != 0 {
                         self.fragments.push(Fragment { place, lanes: rest, ..fragment });
