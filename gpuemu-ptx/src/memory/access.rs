@@ -221,7 +221,12 @@ fn taking_part(mask: u32, lane: usize) -> u64 {
 
 /// Whether lane `i` is at the first address plus `i * width`.
 #[inline(always)]
-pub(super) fn consecutive(addresses: &[u64; LANES], width: u64) -> bool {
+pub(crate) fn consecutive(addresses: &[u64; LANES], width: u64) -> bool {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if vector::is_there() {
+        // SAFETY: the host has AVX2.
+        return unsafe { vector::consecutive(addresses, width) };
+    }
     let mut apart = 0;
     for (lane, &address) in addresses.iter().enumerate() {
         apart |= address ^ addresses[0].wrapping_add(lane as u64 * width);
@@ -232,6 +237,11 @@ pub(super) fn consecutive(addresses: &[u64; LANES], width: u64) -> bool {
 /// Whether all lanes that take part lie within the view, aligned to `width` bytes, a power of two.
 #[inline(always)]
 pub(super) fn fits(view: View, addresses: &[u64; LANES], mask: u32, width: u64) -> bool {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if mask == u32::MAX && vector::is_there() {
+        // SAFETY: the host has AVX2.
+        return unsafe { vector::fit(view.base, view.bytes, addresses, width) };
+    }
     // A negative limit makes every lane fall outside.
     let limit = view.bytes.wrapping_sub(width);
     let (mut outside, mut low) = (0, 0);

@@ -133,8 +133,12 @@ pub(super) unsafe fn multiply_add<const M: usize, const K: usize>(
         }
         for first in (0..K).step_by(group) {
             let here = first..first + group;
-            let addend = so_far.map(|row| in_c.split(row));
-            let mut largest = addend.map(|(_, exponent)| exponent);
+            // No `map`: it would not be compiled for AVX2.
+            let (mut addend, mut largest) = ([(zero, zero); SIDE], [zero; SIDE]);
+            for r in 0..SIDE {
+                addend[r] = in_c.split(so_far[r]);
+                largest[r] = addend[r].1;
+            }
             for (k, &y) in here.clone().zip(&b_exponent[here.clone()]) {
                 for r in 0..SIDE {
                     largest[r] = _mm256_max_epi32(largest[r], _mm256_add_epi32(all(exponent[r][k]), y));

@@ -10,6 +10,7 @@ use crate::emulate::problem::Trouble;
 use crate::emulate::registers::{FULL, LANES, Lane};
 use crate::emulate::warp::Warp;
 use crate::fault::Action;
+use crate::memory::access::consecutive;
 use crate::memory::shadow::{self, Finding, Instruction};
 use crate::memory::{Element, LOCAL_WINDOW, Problem, ProblemKind, SHARED_WINDOW, Window};
 use crate::program::{Opcode, Operand, Order, ScalarType, Scope, Space, Symbol, Word};
@@ -373,21 +374,17 @@ pub fn addresses_of_access(warp: &Warp, op: &Op) -> [u64; LANES] {
 /// The first address of an access whose lanes follow each other by so many bytes.
 #[inline(always)]
 fn first_of_run(warp: &Warp, op: &Op, size: usize) -> Option<u64> {
-    let mut apart = 0;
     if op.b & NARROW != 0 {
         let base = warp.registers.stored::<u32>(op.a);
-        let mut differences = [0; LANES];
+        let mut apart = [0; LANES];
         for lane in 0..LANES {
-            differences[lane] = base[lane] ^ base[0].wrapping_add((lane * size) as u32);
+            apart[lane] = base[lane].wrapping_sub(base[0]) ^ (lane * size) as u32;
         }
-        differences.iter().for_each(|difference| apart |= u64::from(*difference));
+        let apart = apart.iter().fold(0, |all, one| all | one);
         return (apart == 0).then(|| u64::from(base[0].wrapping_add(op.imm as u32)));
     }
     let base = warp.registers.stored::<u64>(op.a);
-    for (lane, &address) in base.iter().enumerate() {
-        apart |= address ^ base[0].wrapping_add((lane * size) as u64);
-    }
-    (apart == 0).then(|| base[0].wrapping_add(op.imm))
+    consecutive(base, size as u64).then(|| base[0].wrapping_add(op.imm))
 }
 
 /// `a`, `imm` and `b` of an access, for [`addresses_of_access`].
