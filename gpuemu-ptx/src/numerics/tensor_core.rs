@@ -332,12 +332,12 @@ mod tests {
         let (exponent, mantissa) = element.widths();
         let bits = exponent + mantissa + 1;
         let code = match next() % 64 {
-            0 => next() << 8 ^ next(),
+            0 => (next() << 8) ^ next(),
             1 => 0,
             _ => {
                 let bias = (1 << (exponent - 1)) - 1;
                 let field = bias - 3 + next() % 6;
-                next() % 2 << (bits - 1) | field << mantissa | next() & ((1 << mantissa) - 1)
+                ((next() % 2) << (bits - 1)) | (field << mantissa) | (next() & ((1 << mantissa) - 1))
             }
         };
         let unused = if element == Element::Tf32 { 13 } else { 0 };
