@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_gpuemu import _core, bindings
+from pytest_gpuemu import _core
 
 if TYPE_CHECKING:
     from pytest_gpuemu.session import Run
@@ -98,7 +98,7 @@ class TestItem(pytest.Item):
     def runtest(self) -> None:
         # A rerun tells of itself alone.
         self.user_properties[:] = [entry for entry in self.user_properties if not entry[0].startswith(PREFIX)]
-        self.rebind()
+        self.config.stash[_run_key()].bind_new(self.project)
         reason = self.project.cannot_run(self.test)
         if reason is not None:
             if self.project.requires:
@@ -108,13 +108,6 @@ class TestItem(pytest.Item):
         self.user_properties.extend((PREFIX + name, value) for name, value in properties)
         if failure is not None:
             self.fail(failure.rstrip("\n"))
-
-    def rebind(self) -> None:
-        """Binds what has been decorated since the contract was read: test modules are imported after it."""
-        name = self.test.split("::")[0]
-        for info in self.project.ops:
-            if info.name == name:
-                bindings.bind(self.project, info)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if excinfo.value is self.failure:

@@ -28,6 +28,8 @@ class Run:
         self.case_alone = config.getoption("gpuemu_case") is not None
         self.named = plugin.contract_named(config)
         self.projects: dict[Path, _core.Project] = {}
+        # How many functions had been decorated when a contract's ops were bound.
+        self.bound: dict[int, int] = {}
         self.summary = Summary()
         try:
             _core.Project.check_settings(settings)
@@ -54,8 +56,16 @@ class Run:
         except ValueError:
             pass
         project = _core.Project(path, given, place=place.as_posix(), keep=keep, progress=self.summary.progress)
+        self.bound[id(project)] = bindings.bound_so_far()
         bindings.bind_all(project)
         return project
+
+    def bind_new(self, project: _core.Project) -> None:
+        """Binds what has been decorated since the contract was read: test modules are imported after it."""
+        count = bindings.bound_so_far()
+        if self.bound[id(project)] != count:
+            bindings.bind_since(project, self.bound[id(project)])
+            self.bound[id(project)] = count
 
     def owns(self, path: Path, case: str, given: dict[str, str]) -> bool:
         """Whether a case is one of this contract, where a run has several."""
