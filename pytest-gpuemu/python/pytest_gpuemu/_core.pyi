@@ -1,6 +1,6 @@
 """Types of the extension module."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -87,3 +87,70 @@ class Case:
 class Memory:
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
+
+Place = tuple[str, int, int]
+"""A place in the user's source: path, line, column (0: none)."""
+
+class EmulatedKernel:
+    """One entry of a PTX module, loaded on a device of its own."""
+
+    entry: str
+    arch: str
+    parameters: list[int]
+    block: list[int] | None
+    def __init__(
+        self,
+        ptx: str,
+        *,
+        entry: str | None = None,
+        arch: str | None = None,
+        races: bool = True,
+        initialisation: bool = True,
+        threads: int | None = None,
+        budget: int | None = None,
+        seed: int | None = None,
+    ) -> None: ...
+    def launch(
+        self,
+        grid: Sequence[int],
+        block: Sequence[int],
+        shared: int,
+        memory: Sequence[Mapping[str, Any]],
+        arguments: Sequence[tuple[int, int] | int | float | bytes],
+        *,
+        initialisation: bool | None = None,
+    ) -> EmulatedLaunch: ...
+    def metrics(self) -> dict[str, Any]: ...
+    def lint(self) -> list[tuple[str, str, str, list[Place]]]: ...
+
+class EmulatedLaunch:
+    instructions: int
+    printed: list[tuple[list[int], list[int], str]]
+    fault: EmulatedFault | None
+    unwritten: list[list[tuple[int, int]]]
+
+class EmulatedFault:
+    kind: str
+    text: str
+    block: list[int] | None
+    thread: list[int] | None
+    source: list[Place]
+    line: int
+    instruction: str
+    action: str | None
+    bytes: int
+    region: str | None
+    offset: int
+    extent: int
+    other: EmulatedOther | None
+    detail: str
+    cuda: tuple[str, int] | None
+
+class EmulatedOther:
+    block: list[int]
+    thread: list[int] | None
+    source: list[Place]
+    line: int
+    action: str
+
+def architecture(name: str) -> dict[str, int]: ...

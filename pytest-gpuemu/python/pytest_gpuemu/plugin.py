@@ -68,7 +68,12 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     from pytest_gpuemu import session
 
-    config.stash[run_key] = session.Run(config, settings(config))
+    given = settings(config)
+    if given.get("GPUEMU_DEVICE", os.environ.get("GPUEMU_DEVICE")) == "emulate":
+        from pytest_gpuemu.triton import begin_run
+
+        begin_run(config)
+    config.stash[run_key] = session.Run(config, given)
     config.pluginmanager.register(session.Hooks(config.stash[run_key]), "gpuemu-hooks")
 
 
