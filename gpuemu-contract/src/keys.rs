@@ -157,7 +157,12 @@ static OP: Table = Table {
             "\"client_side\"",
             "Who runs the op: a bound function, the same, or `op_script`.",
         ),
-        key("frameworks", TEXTS, "[]", "Frameworks the op is meant for."),
+        key(
+            "frameworks",
+            TEXTS,
+            "[]",
+            "Frameworks the op is meant for. Of the first that is known, pytest hands arrays to a Python function: pytorch (or triton), jax, tensorflow, cupy, numpy.",
+        ),
         key(
             "compute",
             Kind::Choice(&NAMES_OF_COMPUTES),

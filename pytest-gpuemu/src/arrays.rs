@@ -104,13 +104,16 @@ pub fn array<'py>(py: Python<'py>, memory: &Py<Memory>, dtype: DType, bits: bool
 
 /// A tensor with the elements of a C-contiguous NumPy array, whose bits are those of `dtype`.
 pub fn tensor(array: &Bound<'_, PyAny>, dtype: &str) -> PyResult<Tensor> {
-    let known = DType::from_name(dtype).ok_or_else(|| PyValueError::new_err(format!("{dtype} is no dtype of gpuemu")))?;
+    let known =
+        DType::from_name(dtype).ok_or_else(|| PyValueError::new_err(format!("{dtype} is no dtype of gpuemu")))?;
     let shape: Vec<usize> = array.getattr("shape")?.extract()?;
     let mut tensor = Tensor::zeros(known, Layout::contiguous(&shape));
     let (bytes, contiguous): (usize, bool) =
         (array.getattr("nbytes")?.extract()?, array.getattr("flags")?.getattr("c_contiguous")?.extract()?);
     if bytes != tensor.bytes().len() || !contiguous {
-        return Err(PyValueError::new_err(format!("an array of {bytes} bytes, contiguous: {contiguous}, as {dtype} {shape:?}")));
+        return Err(PyValueError::new_err(format!(
+            "an array of {bytes} bytes, contiguous: {contiguous}, as {dtype} {shape:?}"
+        )));
     }
     if bytes > 0 {
         let (start, _): (usize, bool) = array.getattr("__array_interface__")?.get_item("data")?.extract()?;

@@ -7,7 +7,12 @@ use pyo3::prelude::*;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-create_exception!(pytest_gpuemu, GpuemuError, PyException, "Something outside of a verdict went wrong; `code` says what.");
+create_exception!(
+    pytest_gpuemu,
+    GpuemuError,
+    PyException,
+    "Something outside of a verdict went wrong; `code` says what."
+);
 create_exception!(pytest_gpuemu, ConfigError, GpuemuError, "`gpuemu.toml` is missing or wrong.");
 create_exception!(pytest_gpuemu, NotFoundError, GpuemuError, "No op, kernel, artifact or file of that name.");
 create_exception!(pytest_gpuemu, RequestError, GpuemuError, "A spec, a name or a setting is malformed.");

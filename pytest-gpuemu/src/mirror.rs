@@ -38,8 +38,7 @@ impl PythonMirror {
             inputs.set_item(name, arrays::array(py, &memory, dense.dtype, false)?)?;
         }
         let names: Vec<&str> = question.outputs.iter().map(|(name, _)| name.as_str()).collect();
-        let result =
-            self.caller.bind(py).call_method1("answer", (inputs, parameters(py, question.params)?, names))?;
+        let result = self.caller.bind(py).call_method1("answer", (inputs, parameters(py, question.params)?, names))?;
         let answers = read(result.cast::<PyList>()?)?;
         Ok(answers.into_iter().filter_map(|(_, tensor)| tensor).collect())
     }
@@ -55,7 +54,8 @@ impl Mirror for PythonMirror {
         })?;
         note_narrow(question, &answers, &self.narrow);
         let arrays = question.outputs.iter().zip(&answers).map(|((name, dtype), tensor)| {
-            wire::answer(name, *dtype, tensor).map_err(|error| Error::ReferenceFailed(format!("{}: {error}", self.name)))
+            wire::answer(name, *dtype, tensor)
+                .map_err(|error| Error::ReferenceFailed(format!("{}: {error}", self.name)))
         });
         arrays.collect()
     }

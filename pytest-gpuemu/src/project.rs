@@ -81,6 +81,14 @@ fn read(path: &Path, text: Option<&str>) -> Result<Contract> {
     contract.map_err(|errors| Error::Config(errors.to_string()))
 }
 
+/// The process's environment, with `settings` over it.
+fn environment(settings: &HashMap<String, String>) -> Result<Environment> {
+    Environment::from_lookup(|name| match settings.get(name) {
+        Some(value) => Some(OsString::from(value)),
+        None => std::env::var_os(name),
+    })
+}
+
 impl Project {
     /// Runs something of the suite. What ends the run rather than a test is raised again.
     fn within<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&ProjectSuite) -> Result<T> + Send) -> PyResult<T> {
@@ -124,11 +132,7 @@ impl Project {
         let caller = place.map_or(Caller::Check, |place| Caller::Pytest { place });
         let front = Arc::new(PythonFront::new(caller, Arc::clone(&interrupt), progress));
         let suite = guarded(py, || {
-            let lookup = |name: &str| match settings.get(name) {
-                Some(value) => Some(OsString::from(value)),
-                None => std::env::var_os(name),
-            };
-            let environment = Environment::from_lookup(lookup)?;
+            let environment = environment(&settings)?;
             let contract = read(&std::path::absolute(&path).unwrap_or(path), text.as_deref())?;
             let session = Session::of_front(contract, environment, front)?.keep_regressions(keep);
             ProjectSuite::new(session)
@@ -140,6 +144,12 @@ impl Project {
     #[staticmethod]
     fn find(py: Python<'_>, start: PathBuf) -> PyResult<PathBuf> {
         Contract::find(&start).map_err(|errors| raised(py, &Error::Config(errors.to_string())))
+    }
+
+    /// Says what is wrong with settings.
+    #[staticmethod]
+    fn check_settings(py: Python<'_>, settings: HashMap<String, String>) -> PyResult<()> {
+        guarded(py, || environment(&settings).map(|_| ()))
     }
 
     #[getter]

@@ -42,13 +42,7 @@ impl PythonSubject {
         })
     }
 
-    fn ask(
-        &self,
-        py: Python<'_>,
-        inputs: &[Handed],
-        outputs: &[Option<Handed>],
-        call: &Call<'_>,
-    ) -> PyResult<Answers> {
+    fn ask(&self, py: Python<'_>, inputs: &[Handed], outputs: &[Option<Handed>], call: &Call<'_>) -> PyResult<Answers> {
         let (given, wanted, dtypes) = (PyDict::new(py), PyDict::new(py), PyDict::new(py));
         for ((name, _), handed) in call.inputs.iter().zip(inputs) {
             given.set_item(name, arrays::array(py, &handed.memory, handed.dtype, self.bits)?)?;

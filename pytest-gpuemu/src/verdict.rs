@@ -32,7 +32,9 @@ fn failure<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>
     all.set_item("first", failure.first.as_ref().map(|first| mismatch(py, first)).transpose()?)?;
     let errors = failure.statistics.as_ref().map(|errors| statistics(py, errors)).transpose()?;
     all.set_item("statistics", errors)?;
-    all.set_item("diagnosis", PyList::new(py, &failure.diagnosis)?)?;
+    let larger = report.case.as_ref().and_then(|case| case.larger.as_ref());
+    let looks = failure.diagnosis.iter().chain(larger.iter().flat_map(|larger| &larger.diagnosis));
+    all.set_item("diagnosis", PyList::new(py, looks.collect::<Vec<_>>())?)?;
     all.set_item("report", report.render())?;
     Ok(all)
 }
@@ -72,7 +74,6 @@ fn statistics<'py>(py: Python<'py>, errors: &Statistics) -> PyResult<Bound<'py, 
 /// The report of one case outside of a test, if it failed.
 pub fn report_of(checked: gpuemu_harness::pipeline::check::Checked, test: &str, subject: &str) -> Option<String> {
     let failure = checked.failure?;
-    let report =
-        Report { test: test.to_owned(), subject: subject.to_owned(), failure, case: None, notes: Vec::new() };
+    let report = Report { test: test.to_owned(), subject: subject.to_owned(), failure, case: None, notes: Vec::new() };
     Some(report.render())
 }

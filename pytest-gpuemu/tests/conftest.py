@@ -12,7 +12,7 @@ import pytest
 import pytest_gpuemu.library
 import pytest_gpuemu.own_tests
 import pytest_gpuemu.session  # noqa: F401
-from pytest_gpuemu import bindings
+from pytest_gpuemu import bindings, calling
 
 pytest_plugins = ["pytester"]
 
@@ -60,6 +60,7 @@ def nothing_bound(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("CONFIG", "CASE", "CASES", "SEED", "STRATEGIES", "PROFILE", "REQUIRE", "CALIBRATE", "UPDATE"):
         monkeypatch.delenv(f"GPUEMU_{name}", raising=False)
     bindings._bound.clear()
+    calling._of_roots.clear()
     yield
     bindings._bound.clear()
 
@@ -91,6 +92,7 @@ class Small:
         self.write("kernels.py", RIGHT.replace("def softmax", "def right") + f"\n{header}\n{own}\n")
 
     def run(self, *arguments: str) -> pytest.RunResult:
+        calling._of_roots.clear()
         return self.pytester.runpytest_inprocess("--gpuemu", "-p", "no:randomly", *arguments)
 
 

@@ -38,7 +38,7 @@ def test_inputs_lie_in_memory_as_the_spec_says() -> None:
         "reversed": (16, -4),
     }
     for layout, strides in expected.items():
-        case = one.case("copy::float32::layout{A=5,B=4} x:%s normal seed=1" % layout)
+        case = one.case(f"copy::float32::layout{{A=5,B=4}} x:{layout} normal seed=1")
         x = case.inputs()["x"]
         assert x.dtype == np.float32 and x.shape == (5, 4)
         if layout == "reversed":
@@ -69,7 +69,8 @@ def test_every_dtype_crosses_both_ways() -> None:
             f'inputs = {{ x = ["A", "B"], y = {{ dims = ["A", "B"], dtype = "{dtype}" }} }}',
         )
         text = text.replace('reference = "relu"', 'reference = "refs:none"')
-        case = project(text).case("copy::float32::layout{A=5,B=4} x:row y:transposed normal seed=1")
+        values = "normal" if dtype.startswith(("float", "bfloat")) else "full_range"
+        case = project(text).case(f"copy::float32::layout{{A=5,B=4}} x:row normal y:transposed {values} seed=1")
         y = case.inputs()["y"]
         assert y.dtype.name == dtype and y.shape == (5, 4) and y.strides == (y.itemsize, 5 * y.itemsize)
         assert len({bytes(element) for element in y.ravel().view(f"V{y.itemsize}")}) > 1

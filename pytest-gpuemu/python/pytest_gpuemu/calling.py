@@ -9,6 +9,7 @@ import linecache
 import os
 import sys
 import traceback
+import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
@@ -65,7 +66,9 @@ class Signature:
         self.names = [p.name for p in by_name if p.name in known]
         self.named = self.everything or bool(self.names)
         if not self.named or any(p.kind is p.POSITIONAL_ONLY for p in parameters):
-            self.named, self.names = False, []
+            self.named = False
+            # Of a function of C nothing is known: it is given all parameters, by name.
+            self.names = [name for name in (self.names if parameters else op.params) if name in op.params]
             return
         for p in by_name:
             if p.name not in known and p.default is p.empty:
@@ -89,7 +92,7 @@ class Signature:
     ) -> Any:
         if not self.named:
             with np.errstate(all="ignore"):
-                return function(*inputs.values(), **params)
+                return function(*inputs.values(), **{name: params[name] for name in self.names})
         if self.everything:
             wanted = {**inputs, **params}
             wanted.update((name, outputs[name]) for name in self.names if name in outputs)
@@ -239,13 +242,49 @@ class Reference:
         return answers
 
 
+# Modules that stand for others of their name, which Python itself knows.
+_of_roots: dict[tuple[str, str], types.ModuleType] = {}
+
+
+def module_of(name: str, root: str) -> types.ModuleType:
+    """A module, looked for in `root` first, also where another contract of this run has one of the same name."""
+    if (root, name) in _of_roots:
+        return _of_roots[root, name]
+    top = name.partition(".")[0]
+    loaded = sys.modules.get(top)
+    own = os.path.isfile(os.path.join(root, top + ".py")) or os.path.isdir(os.path.join(root, top))
+    others: dict[str, types.ModuleType] = {}
+    if loaded is not None and own and not _lies_in(loaded, root):
+        others = {key: sys.modules.pop(key) for key in list(sys.modules) if key == top or key.startswith(top + ".")}
+    sys.path.insert(0, root)
+    try:
+        importlib.invalidate_caches()
+        module = importlib.import_module(name)
+    finally:
+        sys.path.remove(root)
+        if root not in sys.path:
+            # Modules that are imported later, when a function runs.
+            sys.path.append(root)
+        if others:
+            for key in [key for key in sys.modules if key == top or key.startswith(top + ".")]:
+                del sys.modules[key]
+            sys.modules.update(others)
+            _of_roots[root, name] = module
+    return module
+
+
+def _lies_in(module: types.ModuleType, root: str) -> bool:
+    """Whether a top-level module is one of this folder itself."""
+    file, folders = getattr(module, "__file__", None), list(getattr(module, "__path__", []))
+    parents = [os.path.dirname(folder) for folder in folders] or [os.path.dirname(file or "")]
+    return any(os.path.realpath(parent) == os.path.realpath(root) for parent in parents)
+
+
 def resolve(target: str, root: str) -> Callable[..., Any]:
     """The function `package.module:function`. Modules are looked for in `root` first."""
-    if root not in sys.path:
-        sys.path.insert(0, root)
     module, _, path = target.partition(":")
     try:
-        value: Any = importlib.import_module(module)
+        value: Any = module_of(module, root)
     except ModuleNotFoundError as error:
         if error.name is None or not (module + ".").startswith(error.name + "."):
             raise

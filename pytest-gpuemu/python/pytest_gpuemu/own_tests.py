@@ -40,8 +40,9 @@ def cases(
 class Case:
     """One case: inputs, outputs to write into, parameters and dimensions by name, and a judge."""
 
-    def __init__(self, project: _core.Project, test: str, index: int, kind: str) -> None:
+    def __init__(self, project: _core.Project, info: _core.OpInfo, test: str, index: int, kind: str) -> None:
         self._project = project
+        self._info = info
         self._test = test
         self._index = index
         self._kind = kind
@@ -88,6 +89,11 @@ class Case:
         """Outputs by name, full of poison; those whose shape is declared."""
         return {name: self._given[name] for name in self._case().outputs(True) if name in self._given}
 
+    @property
+    def expected(self) -> dict[str, Any]:
+        """The right answers by name, as NumPy arrays: float64, never rounded to the output's dtype."""
+        return dict(self._case().expected())
+
     def __getitem__(self, name: str) -> Any:
         """A tensor, a parameter or a dimension by name."""
         made = self._case()
@@ -106,7 +112,7 @@ class Case:
         values = dict(named)
         if results:
             result = results[0] if len(results) == 1 else tuple(results)
-            values.update(calling.by_name(result, own, [*made.inputs(True), *outputs]))
+            values.update(calling.by_name(result, own, [*self._info.inouts, *outputs]))
         answers: calling.Answers = []
         for name, value in values.items():
             if value is self._given.get(name):
@@ -136,6 +142,6 @@ def parameters(run: Run, marker: pytest.Mark) -> tuple[list[Case], list[str]]:
         for strategy in marker.kwargs.get("strategies") or info.strategies:
             test = f"{op}::{dtype}::{strategy}"
             for index in range(project.case_count(test)):
-                found.append(Case(project, test, index, kind))
+                found.append(Case(project, info, test, index, kind))
                 names.append(f"{dtype}-{strategy}-{index}")
     return found, names

@@ -28,7 +28,13 @@ class Run:
         self.case_alone = config.getoption("gpuemu_case") is not None
         self.named = plugin.contract_named(config)
         self.projects: dict[Path, _core.Project] = {}
+        # How many functions had been decorated when a contract's ops were bound.
+        self.bound: dict[int, int] = {}
         self.summary = Summary()
+        try:
+            _core.Project.check_settings(settings)
+        except _core.RequestError as error:
+            raise pytest.UsageError(self.in_words_of_options(str(error))) from None
         if self.named is not None and not self.named.is_file():
             raise pytest.UsageError(f"there is no contract {self.named}")
 
@@ -49,12 +55,17 @@ class Run:
             place = path.relative_to(self.config.invocation_params.dir)
         except ValueError:
             pass
-        try:
-            project = _core.Project(path, given, place=place.as_posix(), keep=keep, progress=self.summary.progress)
-        except _core.RequestError as error:
-            raise pytest.UsageError(self.in_words_of_options(str(error))) from None
+        project = _core.Project(path, given, place=place.as_posix(), keep=keep, progress=self.summary.progress)
+        self.bound[id(project)] = bindings.bound_so_far()
         bindings.bind_all(project)
         return project
+
+    def bind_new(self, project: _core.Project) -> None:
+        """Binds what has been decorated since the contract was read: test modules are imported after it."""
+        count = bindings.bound_so_far()
+        if self.bound[id(project)] != count:
+            bindings.bind_since(project, self.bound[id(project)])
+            self.bound[id(project)] = count
 
     def owns(self, path: Path, case: str, given: dict[str, str]) -> bool:
         """Whether a case is one of this contract, where a run has several."""
@@ -88,7 +99,7 @@ class Run:
         from pytest_gpuemu.own_tests import parameters
 
         specs, ids = parameters(self, marker)
-        metafunc.parametrize("case", specs, ids=ids, indirect=True)
+        metafunc.parametrize("case", specs, ids=ids)
 
 
 class Hooks:
@@ -120,11 +131,10 @@ class Hooks:
             return
         if run.case_alone and run.case is not None:
             # One case needs no other file, and only its own test.
-            project = run.project(contract)
             try:
-                test = project.test_of_case(run.case)
+                test = run.project(contract).test_of_case(run.case)
             except _core.GpuemuError as error:
-                raise pytest.UsageError(f"--gpuemu-case: {error}") from None
+                raise pytest.UsageError(f"--gpuemu-case: {str(error).removeprefix('--gpuemu-case: ')}") from None
             config.args[:] = [f"{contract}::{test}"]
         elif not any(_holds(Path(config.invocation_params.dir, arg), contract) for arg in config.args):
             config.args.append(str(contract))

@@ -7,7 +7,12 @@ from typing import Any
 
 PREFIX = "gpuemu."
 SHOWN = 5
+LEAST = 0.0005
 SLOW_SECONDS = 1.0
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 class Summary:
@@ -52,9 +57,10 @@ class Summary:
         if not self.tests and not self.told:
             return
         terminal.section("gpuemu")
-        plural = "s" * (self.tests != 1)
-        terminal.line(f"{self.cases} cases in {self.tests} test{plural}")
+        terminal.line(f"{counted(self.cases, 'case')} in {counted(self.tests, 'test')}")
         ranked = sorted(self.worst.items(), key=lambda entry: (-entry[1][0], entry[0]))
+        # Copies and integers have no error to speak of.
+        ranked = [entry for entry in ranked if entry[1][0] >= LEAST]
         shown = len(ranked) if terminal.verbosity > 0 else SHOWN
         for place, (_, (share, test)) in enumerate(ranked[:shown]):
             terminal.line(f"{'worst errors' if place == 0 else '':<14}{share:7.1%} of what is allowed, {test}")
