@@ -31,6 +31,17 @@ def test_xdist(small: Small) -> None:
     assert "replay   pytest --gpuemu-case '" in result.stdout.str()
 
 
+def test_xdist_is_given_the_contract_and_the_case(small: Small) -> None:
+    pytest.importorskip("xdist")
+    small.write("pytest.ini", "[pytest]\ntestpaths = tests\n")
+    small.write("tests/test_own.py", "def test_own(): pass")
+    small.pytester.runpytest_subprocess("--gpuemu", "-n1", "-p", "no:randomly").assert_outcomes(passed=3)
+    case = "softmax::float32::boundary{B=1,H=3;axis=-1} x:row normal seed=2a"
+    result = small.pytester.runpytest_subprocess("--gpuemu-case", case, "-n1", "-p", "no:randomly")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["1 case in 1 test"])
+
+
 def test_a_worker_that_is_killed_is_told_and_the_rest_goes_on(small: Small) -> None:
     pytest.importorskip("xdist")
     small.kernel(

@@ -117,8 +117,9 @@ class Hooks:
         return ContractFile.from_parent(parent, path=file_path, run=self.run)  # type: ignore[no-any-return]
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_collection(self, session: pytest.Session) -> None:
-        """Where no path is given, the contract at hand belongs to the run wherever `testpaths` points."""
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Where no path is given, the contract at hand belongs to the run wherever `testpaths` points. xdist hands the
+        paths to its workers right after this."""
         config = session.config
         run = self.run
         if config.args_source is pytest.Config.ArgsSource.ARGS:
@@ -158,9 +159,14 @@ class Hooks:
         self.run.summary.add(report)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        for path, project in self.run.projects.items():
-            lines = project.finish()
-            self.run.summary.told.extend(lines)
+        if session.config.option.collectonly:
+            return
+        for project in self.run.projects.values():
+            try:
+                self.run.summary.told.extend(project.finish())
+            except _core.GpuemuError as error:
+                self.run.summary.told.append(f"warning: {error}")
+            _keep_out_of_git(Path(project.root, ".gpuemu"))
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
             output["gpuemu"] = self.run.summary.told
@@ -171,6 +177,15 @@ class Hooks:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         self.run.summary.write(terminalreporter)
+
+
+def _keep_out_of_git(folder: Path) -> None:
+    """As pytest does with its own cache."""
+    try:
+        if folder.is_dir() and not (folder / ".gitignore").exists():
+            (folder / ".gitignore").write_text("*\n")
+    except OSError:
+        pass  # What could not be written there is told by the results.
 
 
 def _same(path: Path, other: Path) -> bool:
