@@ -43,7 +43,7 @@ impl<'a> Block<'a> {
     /// Room for a block; `None` where there is none for its threads' stacks.
     pub fn new(context: &Context<'a>) -> Option<Self> {
         let launch = context.launch;
-        let warps = (0..launch.warps()).map(|_| Warp::new(context)).collect();
+        let warps = (0..launch.warps()).map(|index| Warp::new(index, context)).collect();
         let local = match launch.local {
             0 => None,
             bytes => Some(Local::new(bytes, launch.threads())?),
@@ -54,6 +54,7 @@ impl<'a> Block<'a> {
             shared: Shared::new(launch.shared),
             local,
             barriers: Default::default(),
+            touched: 0,
             alive: 0,
         };
         let shadow = match context.grid {
@@ -69,6 +70,7 @@ impl<'a> Block<'a> {
         self.state.position = context.launch.position(number);
         self.state.alive = context.launch.threads();
         self.state.barriers = [Barrier::default(); super::context::BARRIERS];
+        self.state.touched = 0;
         if context.launch.shared != 0 {
             self.state.shared.reset();
         }
@@ -76,9 +78,7 @@ impl<'a> Block<'a> {
         if let Some(shadow) = &mut self.shadow {
             shadow.start(number as u32, context.launch.warps());
         }
-        for (index, warp) in (0..).zip(&mut self.warps) {
-            warp.start(index, context);
-        }
+        self.warps.iter_mut().for_each(|warp| warp.start(context));
     }
 
     /// Runs it, to its end or for a while. The context's block is this one meanwhile.

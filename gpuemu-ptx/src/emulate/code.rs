@@ -55,6 +55,8 @@ pub struct Routine {
     pub parameters: Vec<i32>,
     /// See `parameters`.
     pub returns: Vec<i32>,
+    /// Rows that instructions may read before any wrote them: zero at the beginning.
+    pub unwritten: Vec<i32>,
 }
 
 /// Where an instruction stands.

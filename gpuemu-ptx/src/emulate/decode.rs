@@ -218,6 +218,7 @@ impl<'a> Decoder<'a> {
             local: self.layout.local,
             parameters: self.layout.parameters.clone(),
             returns: self.layout.returns.clone(),
+            unwritten: self.layout.unwritten.clone(),
         })
     }
 
@@ -400,7 +401,7 @@ impl<'a> Decoder<'a> {
             Operand::Special(special) => self.special::<L>(*special)?,
             Operand::Environment(_) => self.constant::<u32>(0),
             Operand::Symbol(symbol, addend) => self.address_of::<L>(*symbol, *addend)?,
-            Operand::Discard => self.temporary::<L>(),
+            Operand::Discard => self.constant::<L>(0),
             _ => return Err("an operand is of a kind that it cannot have".to_owned()),
         })
     }

@@ -7,7 +7,7 @@ use crate::emulate::decode::{Address, Decoded, Decoder, refuse};
 use crate::emulate::demand::Demand;
 use crate::emulate::op::{Body, Op, Signal};
 use crate::emulate::problem::Trouble;
-use crate::emulate::registers::{LANES, Lane};
+use crate::emulate::registers::{FULL, LANES, Lane};
 use crate::emulate::warp::Warp;
 use crate::fault::Action;
 use crate::memory::shadow::{self, Finding, Instruction};
@@ -398,8 +398,19 @@ impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Load<M, T, L, 
     #[inline(always)]
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let addresses = addresses(warp, op);
-        let mut out = [[T::default(); LANES]; N];
         let who = access(warp, context, op);
+        if N == 1 && mask == FULL && size_of::<T>() == size_of::<L::Store>() {
+            // SAFETY: a register holds an element of its own size as it is, and nothing else sees it meanwhile.
+            let row = unsafe { &mut *warp.registers.parts_mut::<L>(op.d).cast::<[[T; LANES]; N]>() };
+            return match M::load(context, who, &addresses, mask, row) {
+                Ok(()) => Signal::Next,
+                Err(trouble) => {
+                    context.trouble = Some(trouble);
+                    Signal::Fault
+                }
+            };
+        }
+        let mut out = [[T::default(); LANES]; N];
         if let Err(trouble) = M::load(context, who, &addresses, mask, &mut out) {
             context.trouble = Some(trouble);
             return Signal::Fault;
