@@ -8,8 +8,8 @@ import pytest
 
 triton = pytest.importorskip("triton")
 torch = pytest.importorskip("torch")
-tl = pytest.importorskip("triton.language")
 
+import triton.language as tl  # noqa: E402
 from gpuemu.triton import (  # noqa: E402
     AutotuneWarning,
     KernelFault,
@@ -23,8 +23,6 @@ from gpuemu.triton import (  # noqa: E402
     lint,
     metrics,
 )
-
-VERSION = tuple(int(part) for part in triton.__version__.split(".")[:2])
 
 
 @pytest.fixture(autouse=True)
