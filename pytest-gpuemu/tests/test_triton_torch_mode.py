@@ -5,7 +5,6 @@ import pytest
 
 triton = pytest.importorskip("triton")
 torch = pytest.importorskip("torch")
-
 import triton.language as tl  # noqa: E402
 from gpuemu.triton import KernelFault, emulated  # noqa: E402
 
