@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::counters::Counted;
 use super::op::Op;
 use super::registers::Row;
 use crate::program::FunctionId;
@@ -33,6 +34,8 @@ pub struct Code {
     pub sites: Vec<u32>,
     /// For each of them the predicate of the lanes that want what it loads.
     pub demands: Vec<i32>,
+    /// What is counted, in the order of the code; empty where nothing is.
+    pub counted: Vec<Counted>,
 }
 
 /// One function.
