@@ -17,7 +17,7 @@ const FAULTS: &[(&str, &str, Option<u32>, &str)] = &[
     ("divergent_barrier", "deadlock", Some(10), "64 of 128 threads came to barrier 1"),
     ("endless_loop", "runaway", None, "kernel does not end"),
     ("freed_twice", "invalid-free", Some(9), "was freed before"),
-    ("index_wraps", "illegal-address", Some(6), "at index_wraps.cu:6:5 (PTX line"),
+    ("index_wraps", "out-of-bounds", Some(6), "2147483648 wraps around to -2147483648"),
     ("index_wraps_inside", "index-wraps", Some(7), "4294967296 wraps around to 0"),
     ("input_overwritten", "input-written", Some(5), "into a, of 4 bytes"),
     ("lost_update", "global-race", Some(4), "read the same, at lost_update.cu:4:"),

@@ -299,7 +299,7 @@ fn what_a_launch_executes_is_told_where_it_is_asked_for() {
     let session = place.open_with(|environment| environment.counters = true).unwrap();
     let finished = gpuemu_tests::sessions::finished(&session, TEST);
     // One element: one lane of each instruction past the branch asks for one sector.
-    let said = "1.0 sectors a load and 1.0 a store of global memory";
+    let said = "1.0 sectors a load and 1.0";
     assert_has(&finished.failure.expect("it subtracts").render(), &["executed ", said]);
     assert!(finished.lines.iter().all(|line| line.notes.iter().any(|note| note.contains("sectors"))));
 }

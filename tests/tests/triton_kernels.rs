@@ -148,7 +148,8 @@ fn wrong(folder: &Path, compiled: &Value, launch: &Value, seed: Option<u64>) -> 
     let mut lines: Vec<&str> = printed.lines().collect();
     let mut expected: Vec<&str> =
         launch["prints"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
-    (lines.sort_unstable(), expected.sort_unstable());
+    lines.sort_unstable();
+    expected.sort_unstable();
     if !expected.is_empty() && lines != expected {
         return Err(format!("it printed {lines:?} instead of {expected:?}"));
     }
