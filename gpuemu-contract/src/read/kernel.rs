@@ -201,8 +201,10 @@ fn read_measured(report: &mut Report<'_>, section: &Section<'_>, op: Option<&Op>
         if names.contains(&entry.key) {
             return false;
         }
-        let help =
-            suggestion(entry.key, names.iter().copied()).unwrap_or_else(|| format!("declared are {}", join(names)));
+        let help = suggestion(entry.key, names.iter().copied()).unwrap_or_else(|| match join(names) {
+            names if names.is_empty() => format!("the op has no {what}s"),
+            names => format!("declared are {names}"),
+        });
         report.error(entry.key_span(), format!("op `{}` has no {what} `{}`", op.name, entry.key), help);
         true
     };

@@ -21,7 +21,7 @@ pub struct Module {
 impl Module {
     /// Loads the entries asked for, or all of them.
     pub(super) fn load(
-        program: Program,
+        mut program: Program,
         entry: Option<&str>,
         arch: &Arch,
         options: &Options,
@@ -40,6 +40,7 @@ impl Module {
                 reason: "addresses have 64 bits".to_owned(),
             });
         }
+        program.functions.iter_mut().for_each(super::hoist::hoist);
         let addresses = allocate(&program, global)?;
         initialise(&program, &addresses, global)?;
         let entries = match entry {

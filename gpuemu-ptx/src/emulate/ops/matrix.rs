@@ -43,17 +43,24 @@ impl<M: Memory, const COUNT: usize, const TRANSPOSED: bool> Body for LoadMatrix<
             return Signal::Fault;
         }
         for matrix in 0..COUNT {
-            let mut elements = [[0u16; 8]; 8];
-            for (row, elements) in elements.iter_mut().enumerate() {
-                for (element, bytes) in elements.iter_mut().zip(rows[0][8 * matrix + row].to_le_bytes().chunks(2)) {
-                    *element = u16::from_le_bytes([bytes[0], bytes[1]]);
+            // A fragment is the matrix row by row, four words each.
+            let mut words = [0u32; LANES];
+            for row in 0..8 {
+                for word in 0..4 {
+                    words[4 * row + word] = (rows[0][8 * matrix + row] >> (32 * word)) as u32;
                 }
             }
-            let out = spread::<TRANSPOSED>(&elements);
+            let out = if TRANSPOSED { transposed(&words) } else { words };
             warp.registers.write::<u32>(context.code.lists[op.c as usize + matrix], &out, mask);
         }
         Signal::Next
     }
+}
+
+/// The fragment of a transposed 8 by 8 matrix of 16-bit elements.
+#[inline(always)]
+fn transposed(words: &[u32; LANES]) -> [u32; LANES] {
+    spread::<true>(&gathered::<false>(words))
 }
 
 /// The fragment of an 8 by 8 matrix of 16-bit elements.
@@ -119,8 +126,8 @@ pub struct Transpose;
 impl Body for Transpose {
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         whole!(warp, context, mask);
-        let rows = gathered::<false>(warp.registers.stored::<u32>(op.a));
-        warp.registers.write::<u32>(op.d, &spread::<true>(&rows), mask);
+        let out = transposed(warp.registers.stored::<u32>(op.a));
+        warp.registers.write::<u32>(op.d, &out, mask);
         Signal::Next
     }
 }
@@ -266,6 +273,86 @@ fn cut(word: u32, place: usize, bits: usize) -> u32 {
     }
 }
 
+/// The first factor, by row, from its registers.
+#[inline(always)]
+fn factor_a<const M: usize, const K: usize, const BITS: usize>(warp: &Warp, from: &[i32]) -> [[u32; K]; M] {
+    let mut a = [[0u32; K]; M];
+    let packed = 32 / BITS;
+    for (register, &row) in from.iter().enumerate() {
+        let words = warp.registers.stored::<u32>(row);
+        if BITS == 16 {
+            // Eight rows of eight neighbours in k, four words each.
+            let (m, k) = (register % (M / 8) * 8, register / (M / 8) * 8);
+            for row in 0..8 {
+                for pair in 0..4 {
+                    let word = words[4 * row + pair];
+                    a[m + row][k + 2 * pair] = word & 0xffff;
+                    a[m + row][k + 2 * pair + 1] = word >> 16;
+                }
+            }
+            continue;
+        }
+        for (lane, &word) in words.iter().enumerate() {
+            for place in 0..packed {
+                let (m, k) = fragment::a(lane, register, place, packed, M);
+                a[m][k] = cut(word, place, BITS);
+            }
+        }
+    }
+    a
+}
+
+/// The second factor, by k, from its registers.
+#[inline(always)]
+fn factor_b<const K: usize, const BITS: usize>(warp: &Warp, from: &[i32]) -> [[u32; 8]; K] {
+    let mut b = [[0u32; 8]; K];
+    let packed = 32 / BITS;
+    for (register, &row) in from.iter().enumerate() {
+        let words = warp.registers.stored::<u32>(row);
+        if BITS == 16 {
+            for pair in 0..4 {
+                let mut column = [0; 8];
+                for n in 0..8 {
+                    column[n] = words[4 * n + pair];
+                }
+                b[8 * register + 2 * pair] = column.map(|word| word & 0xffff);
+                b[8 * register + 2 * pair + 1] = column.map(|word| word >> 16);
+            }
+            continue;
+        }
+        for (lane, &word) in words.iter().enumerate() {
+            for place in 0..packed {
+                let (k, n) = fragment::b(lane, register, place, packed);
+                b[k][n] = cut(word, place, BITS);
+            }
+        }
+    }
+    b
+}
+
+/// The addend, by row, from its registers; two to a register where it is `half`.
+#[inline(always)]
+fn addend<const M: usize>(warp: &Warp, from: &[i32], half: bool) -> [[u32; 8]; M] {
+    let mut c = [[0u32; 8]; M];
+    for (register, &row) in from.iter().enumerate() {
+        let words = warp.registers.stored::<u32>(row);
+        if half {
+            for (lane, &word) in words.iter().enumerate() {
+                let (m, n) = fragment::c(lane, 2 * register);
+                (c[m][n], c[m][n + 1]) = (word & 0xffff, word >> 16);
+            }
+            continue;
+        }
+        let (to, side) = (register / 2 * 8, register % 2);
+        for m in 0..8 {
+            for pair in 0..4 {
+                c[to + m][2 * pair + side] = words[4 * m + pair];
+            }
+        }
+    }
+    c
+}
+
 impl<A: Arithmetic, const M: usize, const K: usize, const BITS: usize> Body for Multiply<A, M, K, BITS> {
     #[inline(always)]
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
@@ -278,57 +365,24 @@ impl<A: Arithmetic, const M: usize, const K: usize, const BITS: usize> Body for 
         let (to, list) = list.split_at(in_c);
         let (from_a, list) = list.split_at(in_a);
         let (from_b, from_c) = list.split_at(in_b);
-        let packed = 32 / BITS;
-        let mut a = [[0u32; K]; M];
-        let mut b = [[0u32; 8]; K];
-        let mut c = [[0u32; 8]; M];
-        for (register, &row) in from_a.iter().enumerate() {
-            let words = warp.registers.stored::<u32>(row);
-            for (lane, &word) in words.iter().enumerate() {
-                for place in 0..packed {
-                    let (m, k) = fragment::a(lane, register, place, packed, M);
-                    a[m][k] = cut(word, place, BITS);
-                }
-            }
-        }
-        for (register, &row) in from_b.iter().enumerate() {
-            let words = warp.registers.stored::<u32>(row);
-            for (lane, &word) in words.iter().enumerate() {
-                for place in 0..packed {
-                    let (k, n) = fragment::b(lane, register, place, packed);
-                    b[k][n] = cut(word, place, BITS);
-                }
-            }
-        }
-        for (register, &row) in from_c.iter().enumerate() {
-            let words = warp.registers.stored::<u32>(row);
-            for (lane, &word) in words.iter().enumerate() {
-                match half {
-                    true => {
-                        let (m, n) = fragment::c(lane, 2 * register);
-                        (c[m][n], c[m][n + 1]) = (word & 0xffff, word >> 16);
-                    }
-                    false => {
-                        let (m, n) = fragment::c(lane, register);
-                        c[m][n] = word;
-                    }
-                }
-            }
-        }
+        let a = factor_a::<M, K, BITS>(warp, from_a);
+        let b = factor_b::<K, BITS>(warp, from_b);
+        let c = addend::<M>(warp, from_c, half);
         let d = A::multiply::<M, K>(&product, &a, &b, &c);
         for (register, &row) in to.iter().enumerate() {
             let mut out = [0; LANES];
-            for (lane, word) in out.iter_mut().enumerate() {
-                *word = match half {
-                    true => {
-                        let (m, n) = fragment::c(lane, 2 * register);
-                        d[m][n] & 0xffff | d[m][n + 1] << 16
+            if half {
+                for (lane, word) in out.iter_mut().enumerate() {
+                    let (m, n) = fragment::c(lane, 2 * register);
+                    *word = d[m][n] & 0xffff | d[m][n + 1] << 16;
+                }
+            } else {
+                let (from, side) = (register / 2 * 8, register % 2);
+                for m in 0..8 {
+                    for pair in 0..4 {
+                        out[4 * m + pair] = d[from + m][2 * pair + side];
                     }
-                    false => {
-                        let (m, n) = fragment::c(lane, register);
-                        d[m][n]
-                    }
-                };
+                }
             }
             warp.registers.write::<u32>(row, &out, mask);
         }
