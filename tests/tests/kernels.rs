@@ -361,6 +361,11 @@ fn launches_that_do_not_fit_the_kernel() {
             &["launch refused in add", "3 arguments: the kernel takes 4"],
         ),
         ("\"N\"]\n", "\"u64:1\"]\n", &["launch refused in add", "8 bytes for parameter `n` of 4 bytes"]),
+        (
+            "\"N\"]\n",
+            "\"f32:1.5\"]\n",
+            &["the launch's argument `f32:1.5` is f32, and the kernel's parameter `n` is u32"],
+        ),
         ("\"a\", \"b\"", "3, \"b\"", &["null plus 3 bytes"]),
         ("ceil_div(N, 64)", "N - N", &["launch refused in add", "a grid of 0 blocks along x"]),
         ("ceil_div(N, 64)", "0 - N", &["the launch's grid `0 - N` is -"]),

@@ -71,6 +71,15 @@ pub fn arguments(
             memory.allocate(bytes, ALIGN, "the workspace").map(Argument::Pointer).map_err(refused)
         }
         Declared::Typed(kind, text) => {
+            // Of a float the bits would pass for an integer, and the other way round.
+            let taken = parameter.map(|parameter| (&parameter.name, ScalarType::from(parameter.ty)));
+            if let Some((name, ty)) = taken
+                && (ty.is_float() && kind.starts_with(['s', 'u']) || is_integer(ty) && kind.contains('f'))
+            {
+                return Err(wrong(format!(
+                    "the launch's argument `{kind}:{text}` is {kind}, and the kernel's parameter `{name}` is {ty}"
+                )));
+            }
             let param = call.params.iter().find(|(name, _)| name == text).map(|(_, value)| value);
             typed(kind, text, param).ok_or_else(|| {
                 let value = param.map_or_else(String::new, |value| format!(" (here {value})"));
@@ -79,6 +88,12 @@ pub fn arguments(
         }
     };
     launch.args.iter().zip(parameters).map(one).collect()
+}
+
+/// Whether a parameter is declared as an integer, and not as bits.
+fn is_integer(ty: ScalarType) -> bool {
+    use ScalarType::*;
+    matches!(ty, S8 | S16 | S32 | S64 | U8 | U16 | U32 | U64)
 }
 
 fn value_of(what: &str, expression: &Expression, bindings: &[(String, i64)]) -> Result<i64, SubjectError> {
