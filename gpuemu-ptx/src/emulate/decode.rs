@@ -9,7 +9,9 @@ use rustc_hash::FxHashMap;
 use self::constants::Constants;
 pub use self::operands::Address;
 use super::code::{Code, NOWHERE, Origin, Routine};
+use super::counters::Counted;
 use super::demand::{self, Demand, Uses};
+use super::index::Indices;
 use super::layout::Layout;
 use super::op::{self, Body, Op, Run, Signal};
 use super::ops;
@@ -35,6 +37,10 @@ pub struct Settings<'a> {
     pub wide: bool,
     /// Addresses of the variables of the module.
     pub addresses: &'a FxHashMap<VariableId, u64>,
+    /// Whether what is executed is counted.
+    pub counters: bool,
+    /// Whether indices that wrap around are watched.
+    pub indices: bool,
 }
 
 /// The decoder, at one instruction of one function.
@@ -60,6 +66,12 @@ pub struct Decoder<'a> {
     uses: Uses,
     /// Whether something was found that ties blocks together.
     pub ordered: bool,
+    /// What is counted.
+    pub counted: Vec<Counted>,
+    /// The indices of the function that are watched.
+    pub indices: Indices,
+    /// The first row of their exact values, the predicate of the first widening, and where each widening is.
+    exact: (i32, i32, Vec<u32>),
     ops: Vec<Op>,
     origins: Vec<Origin>,
     constants: Constants,
@@ -114,6 +126,9 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
                 lists: Vec::new(),
                 calls: Vec::new(),
                 ordered: false,
+                counted: Vec::new(),
+                indices: Indices::default(),
+                exact: (0, 0, Vec::new()),
                 sites: Vec::new(),
                 demands: Vec::new(),
                 uses: Uses::new(function),
@@ -154,6 +169,7 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
         caches: decoder.sites.len().max(1),
         sites: decoder.sites,
         demands: decoder.demands,
+        counted: decoder.counted,
         passed: super::passed::passed(program, program.function(entry)),
         entry,
     })
@@ -163,6 +179,14 @@ impl<'a> Decoder<'a> {
     fn function(&mut self, id: FunctionId) -> Result<Routine, Error> {
         let start = self.ops.len() as u32;
         self.most = (0, 0);
+        self.indices = match self.settings.indices {
+            true => Indices::new(self.program, self.function),
+            false => Indices::default(),
+        };
+        let widenings = self.indices.widenings.len();
+        self.exact = (self.layout.rows as i32, self.layout.predicates as i32, vec![NOWHERE; widenings]);
+        self.layout.rows += 2 * self.indices.values;
+        self.layout.predicates += widenings as u32;
         let instructions = &self.function.instructions;
         let mut starts = Vec::with_capacity(instructions.len() + 1);
         for (index, instruction) in (0..).zip(instructions) {
@@ -209,6 +233,10 @@ impl<'a> Decoder<'a> {
         };
         self.first = self.ops.len() as u32;
         (self.temporaries, self.temporary_predicates) = (0, 0);
+        if self.settings.counters {
+            ops::count::before(self, self.guard);
+        }
+        ops::index::before(self)?;
         ops::decode(self)?;
         for op in std::mem::take(&mut self.after) {
             self.emit(op);
@@ -219,6 +247,27 @@ impl<'a> Decoder<'a> {
     /// The number of the instruction being decoded.
     pub fn index(&self) -> u32 {
         self.origin.instruction
+    }
+
+    /// Where the exact value of an index lies, by number.
+    pub fn exact_row(&self, value: u32) -> i32 {
+        self.exact.0 + 2 * value as i32
+    }
+
+    /// The predicate that says whether the index of a widening wrapped around.
+    pub fn wrap_flag(&self, widening: u32) -> i32 {
+        self.exact.1 + widening as i32
+    }
+
+    /// The current operation is of this widening.
+    pub fn widened_at(&mut self, widening: u32) {
+        self.exact.2[widening as usize] = self.ops.len() as u32;
+    }
+
+    /// The number of the exact value of a widening, whether it has a sign, and where it is.
+    pub fn watched(&self, number: u32) -> (u32, bool, i32) {
+        let (value, signed) = self.indices.widenings[number as usize];
+        (value, signed, self.exact.2[number as usize] as i32)
     }
 
     /// The row or predicate of a register.
