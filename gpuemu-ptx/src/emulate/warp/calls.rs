@@ -137,15 +137,6 @@ impl Warp {
                 self.registers.write::<u32>(row + part, &values, join.expected);
             }
         }
-        self.fragments.insert(
-            0,
-            Fragment {
-                place: join.place,
-                lanes: join.expected,
-                join: join.parent,
-                frame: join.frame,
-                state: State::Ready,
-            },
-        );
+        self.go_on(join);
     }
 }

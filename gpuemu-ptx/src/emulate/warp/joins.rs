@@ -57,17 +57,22 @@ impl Warp {
         }
         if join.arrived == join.expected {
             self.spare.push(index);
-            self.fragments.insert(
-                0,
-                Fragment {
-                    place: join.place,
-                    lanes: join.expected,
-                    join: join.parent,
-                    frame: join.frame,
-                    state: State::Ready,
-                },
-            );
+            self.go_on(join);
         }
+    }
+
+    /// The lanes of a join are together, and go on behind it before whatever waits elsewhere.
+    pub(super) fn go_on(&mut self, join: Join) {
+        self.fragments.insert(
+            0,
+            Fragment {
+                place: join.place,
+                lanes: join.expected,
+                join: join.parent,
+                frame: join.frame,
+                state: State::Ready,
+            },
+        );
     }
 
     /// A fragment has run for long: others go first, and lanes that wait for it at joins wait no longer.
