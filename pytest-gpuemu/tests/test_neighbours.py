@@ -178,7 +178,14 @@ def test_ctrl_c_ends_a_long_run_at_once(small: Small) -> None:
     command = [sys.executable, "-m", "pytest", "--gpuemu", "-v", "-p", "no:randomly"]
     log = Path(small.path, "log.txt")
     with log.open("wb") as output:
-        child = subprocess.Popen(command, cwd=small.path, stdout=output, stderr=subprocess.STDOUT)
+        child = subprocess.Popen(
+            command,
+            cwd=small.path,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            # Where this suite is a shell's background job, Ctrl-C is ignored, and by what it starts too.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
         try:
             deadline = time.monotonic() + 60
             while b"kernel::relu_ptx" not in log.read_bytes() and time.monotonic() < deadline:
