@@ -22,7 +22,7 @@ const FAULTS: &[(&str, &str, Option<u32>, &str)] = &[
     ("message_without_fence", "global-race", Some(16), "wrote the same, at message_without_fence.cu:10:"),
     ("misaligned_vector", "misaligned", Some(6), "4 bytes (1 element) into a, of 20 bytes"),
     // The first warp reads before the others have written.
-    ("missing_barrier", "uninitialised-read", Some(8), "256 bytes into shared memory, of 512 bytes"),
+    ("missing_barrier", "shared-race", Some(6), "read the same, at missing_barrier.cu:8:"),
     ("no_tail_mask", "out-of-bounds", Some(4), "at the end of a, of 4 bytes"),
     ("null_pointer", "null-pointer", Some(4), "a GPU answers cudaErrorIllegalAddress (700)"),
     ("one_past_the_end", "out-of-bounds", Some(5), "thread (1, 0, 0) of block (0, 0, 0) reads"),
