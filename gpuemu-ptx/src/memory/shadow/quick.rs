@@ -410,7 +410,7 @@ impl Block<'_> {
             return Quick::Not;
         }
         let start = (u64::from(first) * width / 4) as usize;
-        if width < 4 && u64::from(first) * width % 4 != 0 {
+        if width < 4 && !(u64::from(first) * width).is_multiple_of(4) {
             return Quick::Not;
         }
         let pattern = &table[start..start + (bytes / 4) as usize];
