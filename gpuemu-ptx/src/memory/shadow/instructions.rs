@@ -139,6 +139,24 @@ fn moved(race: Race, base: u64) -> Finding {
 }
 
 impl<'g> Block<'g> {
+    /// The region of the first lane: mostly that of the instruction's last access.
+    #[inline(always)]
+    fn near(&self, cache: &mut Cache<'g>, addresses: &[u64; LANES], mask: u32) -> Option<&'g Region> {
+        let first = addresses[mask.trailing_zeros() as usize % LANES];
+        match cache.region().filter(|region| region.contains(first) && !region.is_released()) {
+            Some(region) => Some(region),
+            None => self.look(cache, first),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look(&self, cache: &mut Cache<'g>, address: u64) -> Option<&'g Region> {
+        let region = self.global.find(address)?;
+        cache.remember(region);
+        Some(region)
+    }
+
     /// Calls `run` for every region that lanes access, with the lanes that fit it and their offsets. Lanes that fit none
     /// are left out: the access itself tells of them.
     fn by_region(
@@ -196,7 +214,7 @@ impl<'g> Block<'g> {
             return None;
         }
         if instruction.order == Order::Weak
-            && let Some(region) = cache.region()
+            && let Some(region) = self.near(cache, addresses, mask)
         {
             if region.is_settled() && access::inside(region.base(), region.bytes(), addresses, mask, width.into()) {
                 return None;
@@ -251,7 +269,7 @@ impl<'g> Block<'g> {
     ) -> Option<Finding> {
         let width = (size_of::<T>() * N) as u32;
         if instruction.order == Order::Weak
-            && let Some(region) = cache.region()
+            && let Some(region) = self.near(cache, addresses, mask)
         {
             match self.quick_global(region, instruction, WRITE, addresses, mask, width) {
                 Quick::Done => return None,
@@ -284,7 +302,7 @@ impl<'g> Block<'g> {
         reads: bool,
     ) -> Option<Finding> {
         let kind = WRITE | ATOMIC;
-        let region = cache.region().filter(|region| region.written().is_none_or(Bits::is_whole));
+        let region = self.near(cache, addresses, mask).filter(|region| region.written().is_none_or(Bits::is_whole));
         let quick = region.map_or(Quick::Not, |region| {
             match self.quick_global(region, instruction, kind, addresses, mask, width) {
                 Quick::Left(_) => Quick::Not,

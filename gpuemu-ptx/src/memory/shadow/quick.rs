@@ -100,22 +100,30 @@ fn lie(base: u64, bytes: u64, addresses: &[u64; LANES], mask: u32, width: u64) -
             return (aligned && start.wrapping_sub(base) <= room).then_some(Lie::Row(0, LANES as u32));
         }
     }
-    let (mut row, mut one, mut outside, mut low) = (0, 0, 0, 0);
+    let together = (u64::from(mask >> first) + 1).is_power_of_two();
+    if together && mask != u32::MAX {
+        let mut row = 0;
+        let mut expected = start;
+        for &address in &addresses[first as usize..(first + count) as usize] {
+            row |= address ^ expected;
+            expected = expected.wrapping_add(width);
+        }
+        if row == 0 {
+            let room = bytes.checked_sub(width * u64::from(count))?;
+            return (aligned && start.wrapping_sub(base) <= room).then_some(Lie::Row(first, count));
+        }
+    }
+    let (mut one, mut outside, mut low) = (0, 0, 0);
     let begin = start.wrapping_sub(u64::from(first) * width);
     for (lane, &address) in addresses.iter().enumerate() {
         let part = taking_part(mask, lane);
         let offset = address.wrapping_sub(base);
         outside |= (offset | limit.wrapping_sub(offset)) & part;
         low |= address & part;
-        row |= (address ^ begin.wrapping_add(lane as u64 * width)) & part;
         one |= (address ^ start) & part;
     }
     if outside >> 63 != 0 || low & (width - 1) != 0 {
         return None;
-    }
-    let together = u64::from(mask >> first) + 1;
-    if row == 0 && together.is_power_of_two() {
-        return Some(Lie::Row(first, count));
     }
     if one == 0 {
         return Some(Lie::One);

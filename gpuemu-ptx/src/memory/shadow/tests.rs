@@ -273,7 +273,7 @@ fn found() {
             "reuse, the writer among the readers",
             "
             0.0.0 st s0\n 0 bar\n 0.0.* ld =s0\n 0.1.* ld =s0\n 0.2.* ld =s0\n 0.0.0 st s0 2",
-            &["6: Write s0 after Read of 0.1.0 in 4"],
+            &["6: Write s0 after Read of 0.1.1 in 4"],
         ),
         (
             "reuse, the writer's own warp in step",
