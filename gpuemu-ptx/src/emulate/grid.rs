@@ -94,6 +94,10 @@ pub fn run(code: &Code, launch: &Launch, global: &Global, grid: Option<&shadow::
     let heap = AtomicU64::new(0);
     let blocks = launch.blocks();
     let threads = if code.ordered { 1 } else { threads.clamp(1, blocks.clamp(1, 256) as usize) };
+    if let Some(grid) = grid.filter(|_| threads == 1) {
+        // SAFETY: this thread runs all blocks.
+        unsafe { grid.assume_alone() };
+    }
     let mut found = Vec::new();
     if code.ordered {
         found.push(in_turn(code, launch, global, grid, &heap));

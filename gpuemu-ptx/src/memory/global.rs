@@ -3,13 +3,15 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::LANES;
 use super::access::{self, Element, Problem, ProblemKind, Racing, View};
 use super::atomic::{self, Rule};
 use super::backing::{ALIGN, Backing};
 use super::region::{Region, Role};
+use super::shadow::cells::RECORDS;
 use crate::error::{Error, Result};
 
 /// The first device address.
@@ -50,6 +52,8 @@ pub struct Global {
     table: RwLock<Table>,
     /// Held by the 128-bit atomics, which the host may not have.
     wide: Mutex<()>,
+    /// The next record of a launch that is watched: see [`super::shadow`].
+    record: Arc<AtomicU32>,
 }
 
 #[derive(Debug)]
@@ -144,7 +148,13 @@ impl Global {
     /// No memory yet. `checked` regions remember what [`super::shadow`] asks for.
     pub fn new(addressing: Addressing, checked: bool) -> Self {
         let table = Table { regions: Vec::new(), freed: VecDeque::new(), next: FIRST };
-        Self { addressing, checked, table: RwLock::new(table), wide: Mutex::new(()) }
+        Self {
+            addressing,
+            checked,
+            table: RwLock::new(table),
+            wide: Mutex::new(()),
+            record: Arc::new(AtomicU32::new(1)),
+        }
     }
 
     /// Whether regions have shadows.
@@ -308,10 +318,15 @@ impl Global {
         region.exclude(from, bytes).ok_or_else(|| Error::Memory(format!("{}: out of memory", region.name())))
     }
 
-    /// Nobody has accessed anything: what came before a launch is ordered before it.
-    pub(super) fn begin_launch(&mut self) {
-        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
-        table.regions.iter_mut().for_each(|region| region.forget_accesses());
+    /// What came before a launch is ordered before it: the number of its first record is past all that cells know, or
+    /// cells know nothing.
+    pub(super) fn begin_launch(&mut self) -> Arc<AtomicU32> {
+        if self.record.load(Relaxed) > RECORDS / 4 {
+            let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
+            table.regions.iter_mut().for_each(|region| region.forget_accesses());
+            self.record = Arc::new(AtomicU32::new(1));
+        }
+        self.record.clone()
     }
 
     /// The region at `base` counts as not written, whatever it holds: an output, or a workspace, before a launch. Fill it
@@ -578,6 +593,22 @@ impl Global {
             }
         }
         self.load_anywhere(cache, addresses, mask, out)
+    }
+
+    /// Loads where all lanes are in the region that the instruction accessed last and nothing can be wrong with that: it is
+    /// whole and kernels only read it. `false`, with nothing done, elsewhere.
+    #[inline(always)]
+    pub fn load_settled<T: Element, const N: usize>(
+        &self,
+        cache: &Cache<'_>,
+        addresses: &[u64; LANES],
+        mask: u32,
+        out: &mut [[T; LANES]; N],
+    ) -> bool {
+        cache.region.is_some_and(|region| {
+            // SAFETY: as in `load`.
+            region.is_settled() && unsafe { access::load::<T, N, Racing>(region.readable(), addresses, mask, out) }
+        })
     }
 
     #[cold]

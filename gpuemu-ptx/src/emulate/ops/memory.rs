@@ -154,6 +154,9 @@ impl Memory for InGlobal {
         let global = context.global;
         if let Some(shadow) = &mut context.shadow {
             let cache = &mut context.caches[access.cache as usize];
+            if access.order == 0 && global.load_settled(cache, addresses, mask, out) {
+                return Ok(());
+            }
             let bytes = (size_of::<T>() * N) as u32;
             let finding =
                 shadow.load(cache, access.instruction(), addresses, mask & access.wanted, bytes, access.needed);

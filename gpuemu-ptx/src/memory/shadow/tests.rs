@@ -273,7 +273,7 @@ fn found() {
             "reuse, the writer among the readers",
             "
             0.0.0 st s0\n 0 bar\n 0.0.* ld =s0\n 0.1.* ld =s0\n 0.2.* ld =s0\n 0.0.0 st s0 2",
-            &["6: Write s0 after Read of 0.1.0 in 4"],
+            &["6: Write s0 after Read of 0.1.1 in 4"],
         ),
         (
             "reuse, the writer's own warp in step",
@@ -469,6 +469,94 @@ fn inputs_outputs_and_workspaces() {
     mixed[2] = output + 4;
     let finding = block.load(&mut cache, at(7), &mixed, u32::MAX, 4, u32::MAX);
     assert_eq!(finding, Some(Finding::Uninitialised { lane: 2, address: output + 4, bytes: 4, missing: 0xf }));
+}
+
+/// Bytes of shadow for each byte of a tensor that a kernel accesses whole.
+#[test]
+fn shadows_take_little_memory() {
+    const BYTES: u64 = 1 << 18;
+    // Bytes of a lane, whether lanes lie side by side, whether they read as well, and the most there may be.
+    let table: &[(u32, bool, bool, f64)] = &[
+        (1, true, false, 1.13),
+        (2, true, false, 1.13),
+        (4, true, false, 1.13),
+        (8, true, false, 1.13),
+        (16, true, false, 1.13),
+        (1, true, true, 2.13),
+        (2, true, true, 2.13),
+        (4, true, true, 2.13),
+        (8, true, true, 2.13),
+        (16, true, true, 2.13),
+        (2, false, false, 2.13),
+        (4, false, true, 2.13),
+        (8, false, true, 2.13),
+        (16, false, true, 2.13),
+    ];
+    for &(width, together, reads, most) in table {
+        let mut global = Global::new(crate::memory::Addressing::Virtual, true);
+        let base = global.allocate(BYTES, 256, "x").unwrap();
+        global.declare(base, Role::Output, 4).unwrap();
+        let grid = Grid::new(&mut global).unwrap();
+        let mut block = Block::new(&global, &grid, 0).unwrap();
+        block.start(0, 1);
+        let (mut cache, at) = (Cache::default(), Instruction { warp: 0, site: 1, order: Order::Weak });
+        let row = u64::from(width) * LANES as u64;
+        let (step, stride) = if together { (row, u64::from(width)) } else { (u64::from(width), BYTES / LANES as u64) };
+        let rows = BYTES / row;
+        let mut access = |addresses: &[u64; LANES]| {
+            let wrote = match width {
+                1 => block.store(&mut cache, at, addresses, u32::MAX, &[[7_u8; LANES]]),
+                2 => block.store(&mut cache, at, addresses, u32::MAX, &[[7_u16; LANES]]),
+                4 => block.store(&mut cache, at, addresses, u32::MAX, &[[7_u32; LANES]]),
+                8 => block.store(&mut cache, at, addresses, u32::MAX, &[[7_u64; LANES]]),
+                _ => block.store(&mut cache, at, addresses, u32::MAX, &[[7_u32; LANES]; 4]),
+            };
+            assert_eq!(wrote, None);
+            if reads {
+                assert_eq!(block.load(&mut cache, at, addresses, u32::MAX, width, u32::MAX), None);
+            }
+        };
+        let touched = rows / 2 * row;
+        for index in 0..rows / if together { 2 } else { 1 } {
+            access(&std::array::from_fn(|lane| base + index * step + lane as u64 * stride));
+        }
+        let cells = global.find(base).unwrap().cells().unwrap().footprint() as f64;
+        // Of each half that was accessed; the other one costs nothing.
+        let accessed = if together { touched } else { BYTES };
+        let each = cells / accessed as f64 + 0.125;
+        assert!(each <= most, "{each} bytes for each of {width}-byte accesses, together: {together}, read: {reads}");
+    }
+}
+
+/// Two threads of the host meet in the same cells: one of them finds the other, every time.
+#[test]
+fn blocks_side_by_side_miss_no_pair() {
+    const ROWS: u64 = 4096;
+    let mut global = Global::new(crate::memory::Addressing::Virtual, true);
+    let base = global.allocate(ROWS * 128, 256, "x").unwrap();
+    global.declare(base, Role::Output, 4).unwrap();
+    let grid = Grid::new(&mut global).unwrap();
+    let start = std::sync::Barrier::new(2);
+    let run = |number: u32| {
+        let mut block = Block::new(&global, &grid, 0).unwrap();
+        block.start(number, 1);
+        let mut cache = Cache::default();
+        let at = Instruction { warp: 0, site: 1, order: Order::Weak };
+        start.wait();
+        let races = (0..ROWS).filter(|row| {
+            let addresses = std::array::from_fn(|lane| base + row * 128 + lane as u64 * 4);
+            block.load(&mut cache, at, &addresses, u32::MAX, 4, 0);
+            let found = block.store(&mut cache, at, &addresses, u32::MAX, &[[number + 1; LANES]]);
+            matches!(found, Some(Finding::Race(_)))
+        });
+        races.count() as u64
+    };
+    let races: u64 = std::thread::scope(|scope| {
+        let other = scope.spawn(|| run(1));
+        run(0) + other.join().unwrap()
+    });
+    // Each store meets the other block's load or store, or is before both; never both before.
+    assert!(races >= ROWS, "{races} of {ROWS}");
 }
 
 /// Every access there was, and vector clocks of single threads: slow, and simple enough to be right.
