@@ -13,3 +13,4 @@ pub mod integer;
 pub mod special;
 mod special_tables;
 pub mod tensor_core;
+pub mod video;

@@ -4,6 +4,7 @@
 mod bench;
 mod examples;
 mod faults;
+mod forms;
 mod instructions;
 mod launches;
 mod mutants;
