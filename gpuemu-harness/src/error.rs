@@ -29,6 +29,8 @@ pub enum Error {
     File(String),
     /// The other side of a protocol speaks another version (`VersionMismatch`).
     VersionMismatch(String),
+    /// The user has stopped the run.
+    Interrupted,
     /// A fault of gpuemu itself (`InternalError`).
     Internal(String),
 }
@@ -49,6 +51,7 @@ impl Error {
             Error::NotFound(_) => "NotFound",
             Error::File(_) => "FileError",
             Error::VersionMismatch(_) => "VersionMismatch",
+            Error::Interrupted => "Interrupted",
             Error::Internal(_) => "InternalError",
         }
     }
@@ -70,6 +73,7 @@ impl fmt::Display for Error {
             | Error::File(message)
             | Error::VersionMismatch(message)
             | Error::Internal(message) => f.write_str(message),
+            Error::Interrupted => f.write_str("interrupted"),
         }
     }
 }

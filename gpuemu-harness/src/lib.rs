@@ -5,6 +5,7 @@ pub mod case;
 pub mod environment;
 pub mod error;
 pub mod files;
+pub mod front;
 pub mod inspect;
 pub mod memory;
 pub mod mirror;

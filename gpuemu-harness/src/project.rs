@@ -57,9 +57,14 @@ impl ProjectSuite {
     pub fn new(session: Session) -> Result<ProjectSuite> {
         let case = match &session.environment().case {
             None => None,
-            Some(text) => Some(read_case(session.contract().root(), text).map_err(in_case)?),
+            Some(text) => Some({
+                let source = session.front().case_source();
+                read_case(session.contract().root(), text).map_err(|error| in_case(error, source))?
+            }),
         };
-        let results = results::folder(session.contract().root(), &session.contract().project.name);
+        let contract = session.contract();
+        let folder = session.front().folder(contract.root());
+        let results = results::folder_in(&folder, contract.root(), &contract.project.name);
         Ok(ProjectSuite {
             session,
             results,
@@ -71,6 +76,11 @@ impl ProjectSuite {
             unjudged: Mutex::default(),
             unwritten: Mutex::default(),
         })
+    }
+
+    /// The session it runs in.
+    pub fn session(&self) -> &Session {
+        &self.session
     }
 
     fn open(origin: Origin) -> Result<ProjectSuite> {
@@ -338,11 +348,11 @@ fn failed(name: &str, error: &Error) -> Outcome {
     Outcome { failure: Some(format!("{name} failed: {error} [{}]\n", error.code())), properties: Vec::new() }
 }
 
-/// An error in the value of `GPUEMU_CASE`, named as such.
-fn in_case(error: Error) -> Error {
+/// An error in the value of `GPUEMU_CASE`, or whatever else gave it, named as such.
+fn in_case(error: Error, source: &str) -> Error {
     match error {
         Error::InvalidRequest(message) => Error::InvalidRequest(format!(
-            "GPUEMU_CASE: {message}; it is a line such as `softmax::float32::boundary{{B=1,H=129}} x:row normal seed=42`, \
+            "{source}: {message}; it is a line such as `softmax::float32::boundary{{B=1,H=129}} x:row normal seed=42`, \
              as the replay line of a failure gives it"
         )),
         error => error,

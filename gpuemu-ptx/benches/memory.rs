@@ -86,7 +86,7 @@ fn global_load_checked(bencher: Bencher, pattern: Pattern) {
     let instruction = Instruction { warp: 0, site: 1, order: Order::Weak };
     bencher.counter(ItemsCount::new(rows.len())).bench_local(|| {
         for row in &rows {
-            assert!(block.load(&mut cache, instruction, black_box(row), mask, 4).is_none());
+            assert!(block.load(&mut cache, instruction, black_box(row), mask, 4, u32::MAX).is_none());
             global.load(&mut cache, row, mask, &mut out).unwrap();
             black_box(&mut out);
         }
@@ -164,7 +164,7 @@ fn shared_tile(bencher: Bencher, checked: bool) {
         block.barrier(u32::MAX);
         for row in &rows {
             if checked {
-                assert!(block.load_shared(by(1, 2), row, mask, 4).is_none());
+                assert!(block.load_shared(by(1, 2), row, mask, 4, u32::MAX).is_none());
             }
             shared.load(black_box(row), mask, &mut out).unwrap();
             black_box(&mut out);

@@ -70,6 +70,8 @@ pub enum FaultKind {
     GlobalRace,
     /// A barrier that some threads of a warp, or of the block, do not reach.
     DivergentBarrier,
+    /// A barrier of the whole block that some warps pass by.
+    BarrierPassed,
     /// Threads that wait for each other, or for a thread that is gone.
     Deadlock,
     /// A shuffle or vote that reads a lane that takes no part in it, or a mask without the lane itself.
@@ -112,6 +114,7 @@ impl FaultKind {
             Self::SharedRace => "shared-race",
             Self::GlobalRace => "global-race",
             Self::DivergentBarrier => "divergent-barrier",
+            Self::BarrierPassed => "barrier-passed",
             Self::Deadlock => "deadlock",
             Self::InactiveLane => "inactive-lane",
             Self::IndexWraps => "index-wraps",
@@ -141,6 +144,7 @@ impl FaultKind {
             | Self::OutputNotWritten
             | Self::SharedRace
             | Self::GlobalRace
+            | Self::BarrierPassed
             | Self::InactiveLane
             | Self::IndexWraps
             | Self::OutOfHeap => None,
@@ -337,6 +341,7 @@ impl Fault {
             FaultKind::SharedRace => "race in shared memory".to_owned(),
             FaultKind::GlobalRace => "race in global memory".to_owned(),
             FaultKind::DivergentBarrier => "barrier that not all threads reach".to_owned(),
+            FaultKind::BarrierPassed => "barrier that some warps pass by".to_owned(),
             FaultKind::Deadlock => "deadlock".to_owned(),
             FaultKind::InactiveLane => "exchange with a lane that takes no part".to_owned(),
             FaultKind::IndexWraps => "32-bit index wrapped around".to_owned(),
@@ -485,6 +490,7 @@ mod tests {
             (FaultKind::InputWritten, None),
             (FaultKind::SharedRace, None),
             (FaultKind::GlobalRace, None),
+            (FaultKind::BarrierPassed, None),
             (FaultKind::Runaway, Some(("cudaErrorLaunchTimeout", 702))),
             (FaultKind::StackOverflow, Some(("cudaErrorHardwareStackError", 714))),
             (FaultKind::Trap, Some(("cudaErrorLaunchFailure", 719))),

@@ -292,6 +292,28 @@ fn initial_values_are_bytes_and_relocations() {
     assert_eq!(program.variables[4].size, 12);
 }
 
+/// As LLVM prints two loads of a Triton kernel: within assembly it counts lines of the assembly.
+#[test]
+fn assembly_stands_where_its_statement_does() {
+    let text = format!(
+        "{HEAD}.file 1 \"k.py\"\n.entry k() {{\n.reg .b32 %r<3>;
+        .loc 1 15 9
+        // begin inline asm
+        .loc 1 15 9
+        mov.u32 %r0, 0;
+        .loc 1 16 9
+        mov.u32 %r1, 1;
+        // end inline asm
+        mov.u32 %r2, 2;
+        .loc 1 16 5
+        ret;\n}}\n"
+    );
+    let program = read(&text);
+    let place = |at: &gpuemu_ptx::program::Instruction| at.location.map(|location| program.place(location));
+    let places: Vec<_> = only(&program).instructions.iter().map(place).collect();
+    assert_eq!(places, ["k.py:15:9", "k.py:15:9", "k.py:15:9", "k.py:16:5"].map(|at| Some(at.to_owned())));
+}
+
 #[test]
 fn places_follow_loc_and_its_inlining() {
     let text = format!(

@@ -1,7 +1,7 @@
 """Compiles the CUDA sources of this folder to PTX, without a GPU: `compile_cuda.py OUT_DIR`.
 
-`varied.cu` goes through nvcc, `plain.cu` through NVRTC, each with several targets and options. A second run over the
-same sources, with the same compilers, does nothing.
+`varied.cu` goes through nvcc, `plain.cu` through NVRTC, each with several targets and options; the random programs of
+`programs.py` through nvcc. A second run over the same sources, with the same compilers, does nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import programs
+
 HERE = Path(__file__).resolve().parent
 WHEELS = ["nvidia-cuda-nvcc", "nvidia-cuda-crt", "nvidia-cuda-runtime", "nvidia-cuda-cccl", "nvidia-cuda-nvrtc"]
 
@@ -28,6 +30,9 @@ NVCC: dict[str, list[str]] = {
     "varied_debug.sm_90": ["-arch=sm_90", "-G"],
     "varied_relocatable.sm_80": ["-arch=sm_80", "-rdc=true", "-use_fast_math"],
 }
+# How many of the random programs, each once: what an H200 answers stands in gpuemu-ptx/truth/programs.txt.
+PROGRAMS = 40
+
 NVRTC: dict[str, list[str]] = {
     "plain.sm_75": ["--gpu-architecture=compute_75"],
     "plain.sm_80": ["--gpu-architecture=compute_80", "-lineinfo"],
@@ -47,14 +52,14 @@ def toolkit() -> Path:
     raise SystemExit(f"no nvcc in this Python environment: pip install {' '.join(WHEELS)}")
 
 
-def nvcc(name: str, options: list[str], out: Path) -> None:
-    """Compiles `varied.cu`."""
+def nvcc(name: str, options: list[str], source: Path, out: Path) -> None:
+    """Compiles one source."""
     command = [
         str(toolkit() / "bin" / "nvcc"),
         "-ptx",
         "-std=c++17",
         *options,
-        "varied.cu",
+        str(source),
         "-o",
         str(out / f"{name}.ptx"),
     ]
@@ -106,7 +111,11 @@ def main() -> int:
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        jobs = [pool.submit(nvcc, name, options, out) for name, options in NVCC.items()]
+        random_source = out / "programs.cu"
+        random_source.write_text(programs.source(0, PROGRAMS))
+        # Contraction would leave it to the compiler how often a product is rounded.
+        jobs = [pool.submit(nvcc, "programs.sm_80", ["-arch=sm_80", "-fmad=false", "-w"], random_source, out)]
+        jobs += [pool.submit(nvcc, name, options, HERE / "varied.cu", out) for name, options in NVCC.items()]
         jobs += [pool.submit(nvrtc, name, options, out) for name, options in NVRTC.items()]
         for job in jobs:
             job.result()

@@ -53,9 +53,9 @@ def triton_type(argument: Tensor | Scalar) -> str:
     return f"*{name}" if isinstance(argument, Tensor) else name
 
 
-def compile_one(title: str, target: int, out: Path, cubins: bool) -> dict[str, Any]:
+def compile_kernel(kernel: Kernel, target: int, out: Path, cubins: bool) -> dict[str, Any]:
     """Writes the PTX of one kernel for one target and says what a launch needs to know of it."""
-    kernel = kernels()[title]
+    title = kernel.title
     entry: dict[str, Any] = {"kernel": title, "target": f"sm_{target}", "skipped": None}
     if not kernel.first_target <= target <= kernel.last_target:
         return {**entry, "skipped": kernel.why_not}
@@ -163,7 +163,7 @@ def job(task: tuple[str, int, str, bool]) -> dict[str, Any]:
     """One compilation, in a process of its own; a failure is told with its kernel."""
     title, target, out, cubins = task
     try:
-        return compile_one(title, target, Path(out), cubins)
+        return compile_kernel(kernels()[title], target, Path(out), cubins)
     except Exception as error:
         return {"kernel": title, "target": f"sm_{target}", "failed": f"{type(error).__name__}: {error}"[:2000]}
 

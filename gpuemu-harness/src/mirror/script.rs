@@ -124,7 +124,7 @@ impl Mirror for ScriptMirror {
 }
 
 /// Remembers that a float64 question was answered in a narrower dtype.
-pub(super) fn note_narrow(question: &Question<'_>, answers: &[Tensor], narrow: &AtomicBool) {
+pub fn note_narrow(question: &Question<'_>, answers: &[Tensor], narrow: &AtomicBool) {
     let narrower = |dtype: DType| dtype.is_float() && dtype != DType::Float64;
     if question.precision == Compute::Float64 && answers.iter().any(|tensor| narrower(tensor.dtype())) {
         narrow.store(true, Ordering::Relaxed);
@@ -132,7 +132,7 @@ pub(super) fn note_narrow(question: &Question<'_>, answers: &[Tensor], narrow: &
 }
 
 /// What a person should know about such a reference.
-pub(super) fn narrow_note(name: &str, narrow: &AtomicBool) -> Vec<String> {
+pub fn narrow_note(name: &str, narrow: &AtomicBool) -> Vec<String> {
     if !narrow.load(Ordering::Relaxed) {
         return Vec::new();
     }

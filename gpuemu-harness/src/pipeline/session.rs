@@ -2,13 +2,13 @@
 
 use crate::calibrate::Envelopes;
 use crate::case::{Generate, Request, spec::Spec};
-use crate::environment::{Environment, Profile, test_target};
+use crate::environment::{Environment, Profile};
 use crate::error::{Error, Result};
+use crate::front::{Cargo, Front};
 use crate::mirror::worker::Workers;
 use crate::mirror::{self, Mirror};
 use crate::process;
 use crate::python::Python;
-use crate::report::results;
 use crate::subject::Subject;
 use crate::subject::function::Function;
 use crate::subject::kernel::KernelSubject;
@@ -32,6 +32,7 @@ pub struct Session {
     /// The contract as it is in the file.
     declared: Contract,
     environment: Environment,
+    front: Arc<dyn Front>,
     envelopes: Envelopes,
     workers: Arc<Workers>,
     mirrors: Mutex<HashMap<String, Slot<dyn Mirror>>>,
@@ -52,7 +53,12 @@ const THOROUGH_FACTOR: u32 = 20;
 
 impl Session {
     /// A session over a contract that was already read. `GPUEMU_SEED`, `_CASES` and `_STRATEGIES` override it.
-    pub fn new(mut contract: Contract, environment: Environment) -> Result<Session> {
+    pub fn new(contract: Contract, environment: Environment) -> Result<Session> {
+        Session::of_front(contract, environment, Arc::new(Cargo))
+    }
+
+    /// As [`Session::new`], for a run that another tool than cargo has started.
+    pub fn of_front(mut contract: Contract, environment: Environment, front: Arc<dyn Front>) -> Result<Session> {
         let declared = contract.clone();
         if let Some(seed) = environment.seed {
             contract.validation.seed = seed;
@@ -79,13 +85,14 @@ impl Session {
         let kernel_ops = contract.kernels.iter().filter_map(|kernel| contract.op_of(kernel)).collect();
         let envelopes = Envelopes::load(contract.root(), environment.calibrate)?;
         let python = Python::new(environment.python.as_deref());
-        let toolbox = Toolbox::new(tools(&environment, contract.root()));
+        let toolbox = Toolbox::new(tools(&environment, &front.folder(contract.root())));
         let workers = Arc::new(Workers::new(contract.root(), python, process::TIMEOUT));
         Ok(Session {
             contract,
             kernel_ops,
             declared,
             environment,
+            front,
             envelopes,
             workers,
             mirrors: Mutex::default(),
@@ -135,6 +142,11 @@ impl Session {
         &self.environment
     }
 
+    /// The front that this run belongs to.
+    pub fn front(&self) -> &dyn Front {
+        &*self.front
+    }
+
     /// Calibrated envelopes.
     pub fn envelopes(&self) -> &Envelopes {
         &self.envelopes
@@ -147,20 +159,12 @@ impl Session {
 
     /// The command that runs one case in its test.
     pub fn replay(&self, spec: &Spec) -> String {
-        let target = test_target().map_or(String::new(), |target| format!("--test {target} "));
-        // A test that only GPUEMU_STRATEGIES has listed is there again only with it.
-        let declared = self.declared.test(&spec.test.to_string()).is_some();
-        let strategies = match declared {
-            true => String::new(),
-            false => format!("GPUEMU_STRATEGIES={} ", spec.test.strategy),
-        };
-        format!("{strategies}GPUEMU_CASE='{spec}' cargo test {target}-- --exact {}", spec.test)
+        self.front.replay(spec, self.declared.test(&spec.test.to_string()).is_some())
     }
 
     /// The command that runs one test alone.
     pub fn rerun(&self, test: &str) -> String {
-        let target = test_target().map_or(String::new(), |target| format!("--test {target} "));
-        format!("cargo test {target}-- --exact {test}")
+        self.front.rerun(test)
     }
 
     /// NVIDIA's tools, where they are here.
@@ -244,11 +248,11 @@ impl Session {
             return Ok(Arc::new(ScriptSubject::of(op, script, &self.workers)));
         }
         Err(Error::Config(format!(
-            "nothing computes op `{0}` ({1}:{2}): bind a function with #[gpuemu_harness::op(\"{0}\")] in this test \
-             binary, or give the op an `op_script`",
+            "nothing computes op `{}` ({}:{}): {}",
             op.name,
             self.contract.path.display(),
-            op.line
+            op.line,
+            self.front.way_to_bind(&op.name)
         )))
     }
 
@@ -283,6 +287,14 @@ impl Session {
         nothing.then(|| format!("only compiled kernels compute it: kernel::{} tests that", kernel.name))
     }
 
+    /// Puts a mirror in place of the op's reference: a front whose language the reference is written in evaluates it
+    /// itself.
+    pub fn bind_mirror(&self, op: &str, mirror: Arc<dyn Mirror>) {
+        let slot: Slot<dyn Mirror> = Arc::default();
+        let _ = slot.set(Ok(mirror));
+        self.mirrors.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(op.to_owned(), slot);
+    }
+
     /// Puts a subject in place of whatever the op has: for callers that use gpuemu as a library.
     pub fn bind(&self, op: &str, subject: Arc<dyn Subject>) {
         let slot: Slot<dyn Subject> = Arc::default();
@@ -294,15 +306,15 @@ impl Session {
 /// Time a tool gets: nvcc takes minutes over templates of large libraries.
 const TOOL_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Where NVIDIA's tools are looked for.
-fn tools(environment: &Environment, root: &Path) -> vendor::Settings {
+/// Where NVIDIA's tools are looked for. Their answers are kept in `folder`.
+fn tools(environment: &Environment, folder: &Path) -> vendor::Settings {
     let usual = || PathBuf::from(if cfg!(windows) { "python" } else { "python3" });
     vendor::Settings {
         ptxas: environment.ptxas.clone(),
         nvcc: environment.nvcc.clone(),
         path: environment.search_path.clone(),
         python: Some(environment.python.clone().unwrap_or_else(usual)),
-        cache: Some(results::tool_cache(root)),
+        cache: Some(folder.join("tools")),
         timeout: TOOL_TIMEOUT,
         ..vendor::Settings::default()
     }

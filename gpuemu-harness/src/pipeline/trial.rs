@@ -185,6 +185,8 @@ impl<'s> Trial<'s> {
 
     fn judge(&self, case: &Case, health: Option<&mut Health>, finished: &mut Finished) -> Result<Checked> {
         let checked = check::check(&self.oracle, &*self.subject, case, health)?;
+        // What an interrupted subject answered is no verdict.
+        self.session.front().go_on()?;
         finished.cases += 1;
         for (name, statistics, histogram) in &checked.outputs {
             let total = match finished.outputs.iter_mut().find(|(output, _)| output == name) {
@@ -242,11 +244,15 @@ impl<'s> Trial<'s> {
         let mut runs = 0u32;
         let mut still_fails = |spec: &Spec| {
             runs += 1;
+            if self.session.front().go_on().is_err() {
+                return false;
+            }
             let Ok(case) = build::build(op, spec, self.oracle.generator()) else { return false };
             let checked = check::check(&self.oracle, &*self.subject, &case, None);
             checked.is_ok_and(|checked| checked.failure.is_some_and(|other| alike(&other, &again)))
         };
         let small = shrink::shrink(op, found.spec.clone(), SHRINK, &mut still_fails);
+        self.session.front().go_on()?;
         let mut larger = None;
         let (spec, mut smallest) = if small == found.spec {
             (None, again)
@@ -306,6 +312,7 @@ impl<'s> Trial<'s> {
         let mut best: Option<(Spec, Failure)> = None;
         let mut most = least;
         for index in cases {
+            self.session.front().go_on()?;
             let spec = self.plan(planner, index)?;
             let case = build::build(self.oracle.op(), &spec, self.oracle.generator())?;
             let checked = check::check(&self.oracle, &*self.subject, &case, None)?;
@@ -426,6 +433,7 @@ fn run_cases(session: &Session, test: &TestName, only: Option<&Spec>, finished: 
         if index >= op.cases && until.is_some_and(|until| Instant::now() >= until) {
             break;
         }
+        session.front().progress(test, index + 1, cases);
         let spec = trial.plan(&planner, index)?;
         let case = build::build(op, &spec, trial.oracle.generator())?;
         let started = Instant::now();

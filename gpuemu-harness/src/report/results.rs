@@ -69,19 +69,20 @@ pub fn verdict_word(check: Option<Check>) -> &'static str {
 /// binary, or in `target` below `root` when the binary lies elsewhere. Packages that share a target folder are told apart
 /// by `project`; one that has no name goes by its folder's.
 pub fn folder(root: &Path, project: &str) -> PathBuf {
+    folder_in(&target_folder(root), root, project)
+}
+
+/// The folder that results of a project go to, in the folder `base` of a front.
+pub fn folder_in(base: &Path, root: &Path, project: &str) -> PathBuf {
     let project = match (project, root.file_name()) {
         (UNNAMED, Some(folder)) => folder_name(&folder.to_string_lossy()),
         (project, _) => folder_name(project),
     };
-    gpuemu_folder(root).join("results").join(project)
+    base.join("results").join(project)
 }
 
-/// Where answers of NVIDIA's tools are kept; it may be deleted at any time.
-pub fn tool_cache(root: &Path) -> PathBuf {
-    gpuemu_folder(root).join("tools")
-}
-
-fn gpuemu_folder(root: &Path) -> PathBuf {
+/// `gpuemu` in the target folder that holds the running binary, or in `target` below `root`.
+pub fn target_folder(root: &Path) -> PathBuf {
     let target = std::env::current_exe()
         .ok()
         .and_then(|binary| binary.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file()).map(Path::to_owned));

@@ -3,6 +3,8 @@
 use super::context::{Barrier, BlockState, Context};
 use super::problem::Trouble;
 use super::warp::{Outcome, Warp};
+use crate::fault::Action;
+use crate::memory::shadow::Finding;
 use crate::memory::{Local, Shared, shadow};
 
 /// Instructions that a warp runs before others of its block do.
@@ -41,7 +43,7 @@ impl<'a> Block<'a> {
     /// Room for a block; `None` where there is none for its threads' stacks.
     pub fn new(context: &Context<'a>) -> Option<Self> {
         let launch = context.launch;
-        let warps = (0..launch.warps()).map(|_| Warp::new(context)).collect();
+        let warps = (0..launch.warps()).map(|index| Warp::new(index, context)).collect();
         let local = match launch.local {
             0 => None,
             bytes => Some(Local::new(bytes, launch.threads())?),
@@ -52,6 +54,7 @@ impl<'a> Block<'a> {
             shared: Shared::new(launch.shared),
             local,
             barriers: Default::default(),
+            touched: 0,
             alive: 0,
         };
         let shadow = match context.grid {
@@ -67,6 +70,7 @@ impl<'a> Block<'a> {
         self.state.position = context.launch.position(number);
         self.state.alive = context.launch.threads();
         self.state.barriers = [Barrier::default(); super::context::BARRIERS];
+        self.state.touched = 0;
         if context.launch.shared != 0 {
             self.state.shared.reset();
         }
@@ -74,9 +78,7 @@ impl<'a> Block<'a> {
         if let Some(shadow) = &mut self.shadow {
             shadow.start(number as u32, context.launch.warps());
         }
-        for (index, warp) in (0..).zip(&mut self.warps) {
-            warp.start(index, context);
-        }
+        self.warps.iter_mut().for_each(|warp| warp.start(context));
     }
 
     /// Runs it, to its end or for a while. The context's block is this one meanwhile.
@@ -121,14 +123,16 @@ impl<'a> Block<'a> {
                     }
                     Outcome::Paused => (finished, moved) = (false, true),
                     Outcome::Fault => {
-                        return BlockOutcome::Fault { warp: index as u32, place: self.warps[index].stopped };
+                        let outcome = BlockOutcome::Fault { warp: index as u32, place: self.warps[index].stopped };
+                        return self.writer(index, context).unwrap_or(outcome);
                     }
                 }
                 while let Some((barrier, result)) = context.opened() {
                     moved = true;
-                    for warp in &mut self.warps {
-                        warp.open(barrier, result);
+                    if let Some(outcome) = self.passed(barrier, context) {
+                        return outcome;
                     }
+                    self.open(barrier, result);
                 }
             }
             if finished {
@@ -148,6 +152,83 @@ impl<'a> Block<'a> {
                 return BlockOutcome::Paused;
             }
         }
+    }
+
+    fn open(&mut self, barrier: u32, result: u32) {
+        for warp in &mut self.warps {
+            warp.open(barrier, result);
+        }
+    }
+
+    /// A barrier of the whole block is about to open, though a warp went on behind it without it.
+    fn passed(&self, barrier: u32, context: &mut Context<'_>) -> Option<BlockOutcome> {
+        let code = context.code;
+        if code.passed.is_empty() || !context.launch.sanitizers.races {
+            return None;
+        }
+        let place = |warp: &Warp| match warp.waiting().filter(|(_, arrival)| arrival.barrier == barrier) {
+            Some((_, arrival)) => arrival.place,
+            None => warp.stopped,
+        };
+        let first = place(&self.warps[0]);
+        if self.warps.iter().all(|warp| place(warp) == first) {
+            return None;
+        }
+        for waits in &self.warps {
+            let Some((lane, arrival)) = waits.waiting().filter(|(_, arrival)| arrival.barrier == barrier) else {
+                continue;
+            };
+            let other = self.warps.iter().find(|warp| {
+                let here = warp.is_finished() || warp.waiting().is_some_and(|(_, arrival)| arrival.barrier == barrier);
+                here && code.passes(arrival.place, place(warp))
+            });
+            if let Some(other) = other {
+                context.trouble = Some(Trouble::BarrierPassed { lane, warp: other.index, place: place(other) });
+                return Some(BlockOutcome::Fault { warp: waits.index, place: arrival.place });
+            }
+        }
+        None
+    }
+
+    /// A warp read what nothing wrote. Where another warp writes it before it can meet the reader, the two race, and
+    /// that says more: the others run on, as far as they come without the reader.
+    fn writer(&mut self, reader: usize, context: &mut Context<'a>) -> Option<BlockOutcome> {
+        let told = context.trouble.take();
+        if !matches!(told, Some(Trouble::Found { finding: Finding::Uninitialised { .. }, .. })) {
+            context.trouble = told;
+            return None;
+        }
+        // Warps that have stopped at what they found.
+        let mut stopped = 1_u32 << reader;
+        let end = context.steps + SLICE;
+        let mut moved = context.launch.sanitizers.races;
+        while moved && context.steps < end {
+            moved = false;
+            for index in 0..self.warps.len() {
+                if stopped >> index & 1 != 0 || self.warps[index].is_finished() {
+                    continue;
+                }
+                let before = context.steps;
+                match self.warps[index].run(context, SLICE) {
+                    Outcome::Fault => {
+                        if let Some(Trouble::Found { finding: Finding::Race(race), .. }) = context.trouble
+                            && race.earlier.action == Action::Read
+                            && stopped >> race.earlier.warp & 1 != 0
+                        {
+                            return Some(BlockOutcome::Fault { warp: index as u32, place: self.warps[index].stopped });
+                        }
+                        stopped |= 1 << index;
+                    }
+                    Outcome::Finished => moved = true,
+                    Outcome::Blocked | Outcome::Paused => moved |= context.steps != before,
+                }
+                while let Some((barrier, result)) = context.opened() {
+                    self.open(barrier, result);
+                }
+            }
+        }
+        context.trouble = told;
+        None
     }
 
     fn deadlock(&self, context: &mut Context<'_>) -> BlockOutcome {

@@ -1,7 +1,8 @@
 //! What an entry and everything it calls became: instructions, constants, and where each came from.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::demand::Demand;
 use super::op::Op;
 use super::registers::Row;
 use crate::program::FunctionId;
@@ -31,8 +32,12 @@ pub struct Code {
     pub caches: usize,
     /// The operation that each of them is, or the first of its instruction.
     pub sites: Vec<u32>,
-    /// For each of them the predicate of the lanes that want what it loads.
-    pub demands: Vec<i32>,
+    /// For each of them what is wanted of what it loads.
+    pub demands: Vec<Demand>,
+    /// Barriers of the block, and places at which a thread has passed one by: instructions of the entry.
+    pub passed: FxHashSet<(u32, u32)>,
+    /// The entry.
+    pub entry: FunctionId,
 }
 
 /// One function.
@@ -50,6 +55,8 @@ pub struct Routine {
     pub parameters: Vec<i32>,
     /// See `parameters`.
     pub returns: Vec<i32>,
+    /// Rows that instructions may read before any wrote them: zero at the beginning.
+    pub unwritten: Vec<i32>,
 }
 
 /// Where an instruction stands.
@@ -62,6 +69,15 @@ pub struct Origin {
 }
 
 impl Code {
+    /// Whether a thread at the second place has gone by the barrier at the first, which others wait at.
+    pub fn passes(&self, barrier: u32, place: u32) -> bool {
+        let [barrier, place] = [barrier, place].map(|place| self.origins.get(place as usize));
+        barrier.zip(place).is_some_and(|(barrier, place)| {
+            let both = [barrier.function, place.function] == [self.entry; 2];
+            both && self.passed.contains(&(barrier.instruction, place.instruction))
+        })
+    }
+
     /// The function that an instruction is of.
     pub fn routine_at(&self, place: u32) -> Option<&Routine> {
         let after = self.functions.partition_point(|routine| routine.start <= place);

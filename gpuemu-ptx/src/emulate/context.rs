@@ -53,6 +53,8 @@ pub struct BlockState {
     pub local: Option<Local>,
     /// Its barriers.
     pub barriers: [Barrier; BARRIERS],
+    /// Those at which threads have come, by number.
+    pub touched: u32,
     /// Threads that have not left.
     pub alive: u32,
 }
@@ -66,8 +68,6 @@ pub struct Barrier {
     whole: u32,
     /// Threads that it is for; 0 for all that have not left.
     count: u32,
-    /// Whether any came.
-    touched: bool,
     /// Predicates that held, and whether all did.
     holding: u32,
     all: bool,
@@ -81,9 +81,11 @@ pub struct Barrier {
 impl Context<'_> {
     /// Lanes of a warp arrive at a barrier. `false` where they cannot: [`Context::trouble`] says why.
     pub fn arrive(&mut self, arrival: &Arrival, lanes: u32, warp: u32) -> bool {
-        let barrier = &mut self.block.barriers[arrival.barrier as usize % BARRIERS];
-        if !barrier.touched {
-            *barrier = Barrier { touched: true, all: true, reduction: arrival.reduction, ..Barrier::default() };
+        let index = arrival.barrier as usize % BARRIERS;
+        let barrier = &mut self.block.barriers[index];
+        if self.block.touched >> index & 1 == 0 {
+            self.block.touched |= 1 << index;
+            *barrier = Barrier { all: true, reduction: arrival.reduction, ..Barrier::default() };
         }
         barrier.threads += lanes.count_ones();
         barrier.whole += if arrival.aligned { 32 } else { lanes.count_ones() };
@@ -107,16 +109,24 @@ impl Context<'_> {
     }
 
     /// A barrier at which all have come, closed again: its number and the result of its reduction.
+    #[inline]
     pub fn opened(&mut self) -> Option<(u32, u32)> {
-        let alive = self.block.alive;
-        let complete = |barrier: &Barrier| {
-            barrier.touched
+        if self.block.touched == 0 { None } else { self.opened_of_touched() }
+    }
+
+    fn opened_of_touched(&mut self) -> Option<(u32, u32)> {
+        let (alive, touched) = (self.block.alive, self.block.touched);
+        let complete = |index: &u32| {
+            let barrier = &self.block.barriers[*index as usize];
+            touched >> index & 1 != 0
                 && match barrier.count {
                     0 => barrier.threads >= alive,
                     count => barrier.whole >= count,
                 }
         };
-        let (index, barrier) = (0..).zip(&mut self.block.barriers).find(|(_, barrier)| complete(barrier))?;
+        let index = (0..BARRIERS as u32).find(complete)?;
+        self.block.touched &= !(1 << index);
+        let barrier = &mut self.block.barriers[index as usize];
         let result = match barrier.reduction {
             Reduction::None => 0,
             Reduction::Count => barrier.holding,

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::code::{Code, NOWHERE, Origin, Routine};
-use super::demand::{self, Uses};
+use super::demand::{self, Demand, Uses};
 use super::layout::Layout;
 use super::op::{self, Body, Op, Run, Signal};
 use super::ops;
@@ -51,8 +51,8 @@ pub struct Decoder<'a> {
     pub calls: Vec<(u32, FunctionId)>,
     /// Operations that remember a region of memory.
     sites: Vec<u32>,
-    /// For each of them the predicate of the lanes that want what it loads.
-    demands: Vec<i32>,
+    /// For each of them what is wanted of what it loads.
+    demands: Vec<Demand>,
     uses: Uses,
     /// Whether something was found that ties blocks together.
     pub ordered: bool,
@@ -175,6 +175,8 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
         caches: decoder.sites.len().max(1),
         sites: decoder.sites,
         demands: decoder.demands,
+        passed: super::passed::passed(program, program.function(entry)),
+        entry,
     })
 }
 
@@ -216,6 +218,7 @@ impl<'a> Decoder<'a> {
             local: self.layout.local,
             parameters: self.layout.parameters.clone(),
             returns: self.layout.returns.clone(),
+            unwritten: self.layout.unwritten.clone(),
         })
     }
 
@@ -307,22 +310,25 @@ impl<'a> Decoder<'a> {
     }
 
     /// A place for the region that a load accessed last; the load is watched where its value is wanted.
-    pub fn load_cache(&mut self) -> Decoded<i32> {
-        let registers = demand::registers(self.function, self.operand(0)?);
+    /// `bytes` is the size of an element.
+    pub fn load_cache(&mut self, bytes: u32) -> Decoded<i32> {
+        let to = self.operand(0)?;
+        let registers = demand::registers(self.function, to);
         let demand = self.uses.demand(self.function, &registers, self.origin.instruction);
         let cache = self.cache();
-        self.demands[cache as usize] = match demand {
-            Some(guard) if guard.negated => !self.slot(guard.register),
-            Some(guard) => self.slot(guard.register),
-            None => 0,
+        let (lanes, across) = match demand {
+            Some((guard, across)) if guard.negated => (!self.slot(guard.register), across),
+            Some((guard, across)) => (self.slot(guard.register), across),
+            None => (0, false),
         };
+        self.demands[cache as usize] = Demand { lanes, across, bytes: self.uses.bytes(self.function, to, bytes) };
         Ok(cache)
     }
 
     /// A place for the region that an instruction accessed last.
     pub fn cache(&mut self) -> i32 {
         self.sites.push(self.ops.len() as u32);
-        self.demands.push(0);
+        self.demands.push(Demand::default());
         self.sites.len() as i32 - 1
     }
 
@@ -395,7 +401,7 @@ impl<'a> Decoder<'a> {
             Operand::Special(special) => self.special::<L>(*special)?,
             Operand::Environment(_) => self.constant::<u32>(0),
             Operand::Symbol(symbol, addend) => self.address_of::<L>(*symbol, *addend)?,
-            Operand::Discard => self.temporary::<L>(),
+            Operand::Discard => self.constant::<L>(0),
             _ => return Err("an operand is of a kind that it cannot have".to_owned()),
         })
     }

@@ -1,7 +1,10 @@
-//! Which lanes want what a load gives them.
+//! Which lanes want what a load gives them, and which parts of it.
 //!
 //! Compilers let all threads of a block load a scalar that one of them needs. Whether the others race with a later store
 //! of that one makes no difference to anything: a load is watched in the lanes that use its value, where that is known.
+
+//!
+//! The same goes for elements of a vector that nothing uses: whether anything wrote them makes no difference.
 
 use rustc_hash::FxHashSet;
 
@@ -15,6 +18,17 @@ pub struct Uses {
     guards: Vec<bool>,
     /// The instructions that write it: one, or one of several.
     writer: Vec<Option<(u32, bool)>>,
+}
+
+/// What is wanted of what a load gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Demand {
+    /// The predicate of the lanes that want it.
+    pub lanes: i32,
+    /// Whether other lanes of the warp may want it too: one that wants it is enough for all.
+    pub across: bool,
+    /// The bytes of each lane that are used, as bits from the lowest; 0 where that is not known.
+    pub bytes: u32,
 }
 
 /// Instructions that are followed, at most.
@@ -39,12 +53,39 @@ impl Uses {
         uses
     }
 
+    /// An instruction that writes a register, the last one, and whether it is the only one.
+    pub fn writer(&self, register: RegisterId) -> Option<(u32, bool)> {
+        self.writer[register.0 as usize]
+    }
+
+    /// The bytes of the elements, so many bytes each, that some instruction uses.
+    pub fn bytes(&self, function: &Function, to: &Operand, size: u32) -> u32 {
+        let used = |operand: &Operand| match operand {
+            Operand::Register(register) => {
+                let register = register.0 as usize;
+                !self.readers[register].is_empty() || self.guards[register]
+            }
+            _ => false,
+        };
+        let element = ((1_u64 << size) - 1) as u32;
+        match to {
+            Operand::Vector(range) => {
+                let elements = function.inside(range).iter().enumerate();
+                let used = elements.filter(|(_, operand)| used(operand));
+                used.fold(0, |bytes, (index, _)| bytes | element << (index as u32 * size))
+            }
+            operand if used(operand) => element,
+            _ => 0,
+        }
+    }
+
     /// The one predicate under which all that becomes of these registers is used, where there is one whose value is
-    /// settled before the instruction.
-    pub fn demand(&self, function: &Function, from: &[RegisterId], instruction: u32) -> Option<Guard> {
+    /// settled before the instruction, and whether lanes exchange what becomes of them: a warp in which no lane is to use
+    /// it may do so as it likes.
+    pub fn demand(&self, function: &Function, from: &[RegisterId], instruction: u32) -> Option<(Guard, bool)> {
         let mut known: FxHashSet<RegisterId> = from.iter().copied().collect();
         let mut pending: Vec<RegisterId> = from.to_vec();
-        let mut wanted: Option<Guard> = None;
+        let (mut wanted, mut across): (Option<Guard>, bool) = (None, false);
         let mut followed = 0;
         while let Some(register) = pending.pop() {
             if self.guards[register.0 as usize] {
@@ -57,18 +98,23 @@ impl Uses {
                     _ if followed > FOLLOWED => return None,
                     Some(guard) if wanted.is_none_or(|wanted| wanted == guard) => wanted = Some(guard),
                     Some(_) => return None,
-                    None if is_pure(reader.opcode) => function.writes(reader, |next| {
-                        if known.insert(next) {
-                            pending.push(next);
-                        }
-                    }),
+                    None if is_pure(reader.opcode) || reader.opcode == Opcode::Shfl => {
+                        across |= reader.opcode == Opcode::Shfl;
+                        function.writes(reader, |next| {
+                            if known.insert(next) {
+                                pending.push(next);
+                            }
+                        });
+                    }
                     None => return None,
                 }
             }
         }
         let guard = wanted?;
         match self.writer[guard.register.0 as usize] {
-            Some((at, true)) if at < instruction && function.instructions[at as usize].guard.is_none() => Some(guard),
+            Some((at, true)) if at < instruction && function.instructions[at as usize].guard.is_none() => {
+                Some((guard, across))
+            }
             _ => None,
         }
     }
@@ -86,7 +132,7 @@ pub fn registers(function: &Function, operand: &Operand) -> Vec<RegisterId> {
 }
 
 /// Whether an instruction does nothing but compute its result, lane by lane.
-fn is_pure(opcode: Opcode) -> bool {
+pub fn is_pure(opcode: Opcode) -> bool {
     use Opcode::*;
     matches!(
         opcode,

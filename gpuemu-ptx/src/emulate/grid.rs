@@ -69,6 +69,7 @@ fn context<'a>(
             shared: Shared::new(0),
             local: None,
             barriers: [Barrier::default(); BARRIERS],
+            touched: 0,
             alive: 0,
         },
         steps: 0,

@@ -25,6 +25,8 @@ pub struct Layout {
     pub returns: Vec<i32>,
     /// Where the function's variables lie.
     pub variables: Vec<Placed>,
+    /// Rows that instructions may read before any wrote them.
+    pub unwritten: Vec<i32>,
 }
 
 /// Where a variable of a function lies.
@@ -39,7 +41,8 @@ pub struct Placed {
 impl Layout {
     /// Places everything.
     pub fn new(function: &Function) -> Self {
-        let Slots { slots, mut rows, predicates } = Slots::new(function);
+        let Slots { slots, mut rows, predicates, mut unwritten } = Slots::new(function);
+        let registers = rows;
         let mut take = |bytes: u64| {
             let first = rows;
             rows += bytes.div_ceil(4) as i32;
@@ -69,7 +72,18 @@ impl Layout {
             })
             .collect();
         let local = local.next_multiple_of(16);
-        Self { slots, rows: rows as u32, predicates: predicates as u32, local, parameters, returns, variables }
+        // Variables of `.param` may be written in part.
+        unwritten.extend(registers..rows);
+        Self {
+            slots,
+            rows: rows as u32,
+            predicates: predicates as u32,
+            local,
+            parameters,
+            returns,
+            variables,
+            unwritten,
+        }
     }
 }
 
@@ -78,6 +92,7 @@ struct Slots {
     slots: Vec<i32>,
     rows: i32,
     predicates: i32,
+    unwritten: Vec<i32>,
 }
 
 /// What the instructions of a function read and write.
@@ -132,7 +147,7 @@ impl Slots {
         }
         let mut order: Vec<usize> = (0..count).filter(|&register| first[register] != u32::MAX).collect();
         order.sort_by_key(|&register| first[register]);
-        let mut made = Self { slots: vec![0; count], rows: 0, predicates: 1 };
+        let mut made = Self { slots: vec![0; count], rows: 0, predicates: 1, unwritten: Vec::new() };
         // Places by size: 0 for predicates, else rows.
         let mut free: [Vec<i32>; 5] = Default::default();
         let mut ends: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
@@ -152,8 +167,24 @@ impl Slots {
             });
             ends.push(Reverse((last[register], register)));
         }
+        for register in unwritten(function, &liveness) {
+            let row = made.slots[register];
+            made.unwritten.extend(row..row + size(function, register) as i32);
+        }
+        made.unwritten.sort_unstable();
+        made.unwritten.dedup();
         made
     }
+}
+
+/// Registers that may be read where nothing wrote them: live at the beginning, or written under guards only.
+fn unwritten(function: &Function, liveness: &Liveness) -> Vec<usize> {
+    let mut written = vec![false; function.registers.len()];
+    for instruction in function.instructions.iter().filter(|instruction| instruction.guard.is_none()) {
+        function.writes(instruction, |register| written[register.0 as usize] = true);
+    }
+    let begins = |register: &usize| liveness.live_in(BlockId(0)).binary_search(&(*register as u32)).is_ok();
+    (0..function.registers.len()).filter(|register| !written[*register] || begins(register)).collect()
 }
 
 /// Rows of a register; 0 for a predicate.

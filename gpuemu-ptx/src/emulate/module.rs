@@ -19,7 +19,7 @@ pub struct Module {
 
 impl Module {
     /// Loads the entries asked for, or all of them.
-    pub(super) fn load(program: Program, entry: Option<&str>, arch: &Arch, global: &mut Global) -> Result<Self> {
+    pub(super) fn load(mut program: Program, entry: Option<&str>, arch: &Arch, global: &mut Global) -> Result<Self> {
         if let Some(target) = program.targets.first() {
             let made_for = Arch::named(target)?;
             if !arch.runs(made_for) {
@@ -33,6 +33,7 @@ impl Module {
                 reason: "addresses have 64 bits".to_owned(),
             });
         }
+        program.functions.iter_mut().for_each(super::hoist::hoist);
         let addresses = allocate(&program, global)?;
         initialise(&program, &addresses, global)?;
         let entries = match entry {

@@ -4,9 +4,10 @@
 //! around a closure of scalars, compiled twice: for any host, and for hosts with AVX2 and FMA.
 
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
 use super::context::Context;
-use super::registers::{LANES, Lane, PARTS, WHOLE};
+use super::registers::{FULL, LANES, Lane, PARTS, WHOLE};
 use super::warp::Warp;
 
 /// What happens after an instruction.
@@ -124,13 +125,29 @@ macro_rules! elementwise {
             #[inline(always)]
             fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
                 let f = closure::<F>();
+                let mut kept = MaybeUninit::<[[D::Store; 8]; PARTS]>::uninit();
+                // Where some lanes keep what they have, the result goes beside it first.
+                let to = match mask {
+                    FULL => warp.registers.parts_mut::<D>(op.d),
+                    _ => kept.as_mut_ptr().cast(),
+                };
+                $(let $field = warp.registers.parts::<$ty>(op.$field);)*
                 for part in 0..PARTS {
-                    $(let $field = warp.registers.eight::<$ty>(op.$field, part);)*
-                    let mut out = [D::Store::default(); 8];
-                    for lane in 0..8 {
-                        out[lane] = f(op.imm, $($ty::unpack($field[lane])),*).pack();
+                    // SAFETY: a register, and what is kept, has so many parts. Operands may be the result itself: all of
+                    // a part is read before it is written.
+                    unsafe {
+                        $(let $field = $field.add(part).read();)*
+                        let mut out = [D::Store::default(); 8];
+                        for lane in 0..8 {
+                            out[lane] = f(op.imm, $($ty::unpack($field[lane])),*).pack();
+                        }
+                        to.add(part).write(out);
                     }
-                    warp.registers.write_eight::<D>(op.d, part, out, mask);
+                }
+                if mask != FULL {
+                    // SAFETY: written just now.
+                    let kept = unsafe { kept.assume_init_ref() };
+                    warp.registers.blend::<D>(op.d, kept, mask);
                 }
                 Signal::Next
             }
@@ -154,6 +171,36 @@ elementwise!(
     /// `d = f(imm, a, b, c, e)`.
     Quaternary, A a, B b, C c, E e
 );
+
+/// What a function of whole rows computes: a type, since closures as large as these are not inlined.
+pub trait OnRows<const N: usize> {
+    /// The result of every lane.
+    fn apply(operands: [&[u32; LANES]; N]) -> [u32; LANES];
+}
+
+/// `d = F(a)` on all lanes at once.
+pub struct UnaryRow<F>(PhantomData<F>);
+
+impl<F: OnRows<1>> Body for UnaryRow<F> {
+    #[inline(always)]
+    fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        let out = F::apply([warp.registers.stored::<u32>(op.a)]);
+        warp.registers.write::<u32>(op.d, &out, mask);
+        Signal::Next
+    }
+}
+
+/// `d = F(a, b)` on all lanes at once.
+pub struct BinaryRow<F>(PhantomData<F>);
+
+impl<F: OnRows<2>> Body for BinaryRow<F> {
+    #[inline(always)]
+    fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        let out = F::apply([warp.registers.stored::<u32>(op.a), warp.registers.stored::<u32>(op.b)]);
+        warp.registers.write::<u32>(op.d, &out, mask);
+        Signal::Next
+    }
+}
 
 /// `d = f(imm, a, b)` with a predicate as result, then combined with predicate `c` as `setp` does: bits 62 and 63 of
 /// `imm` say how (0 and, 1 or, 2 exclusive or), and predicate `e` gets the combination with the opposite.
@@ -217,14 +264,19 @@ impl<A: Lane> Body for Select<A> {
     #[inline(always)]
     fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let first = warp.registers.truth(op.c);
-        for part in 0..PARTS {
-            let (a, b) = (warp.registers.eight::<A>(op.a, part), warp.registers.eight::<A>(op.b, part));
+        let mut kept = [[A::Store::default(); 8]; PARTS];
+        let (a, b) = (warp.registers.parts::<A>(op.a), warp.registers.parts::<A>(op.b));
+        for (part, kept) in kept.iter_mut().enumerate() {
+            // SAFETY: a register has so many parts.
+            let (a, b) = unsafe { (a.add(part).read(), b.add(part).read()) };
             let whole = &WHOLE[(first >> (8 * part)) as usize & 255];
-            let mut out = [A::Store::default(); 8];
             for lane in 0..8 {
-                out[lane] = A::mix(whole[lane], a[lane], b[lane]);
+                kept[lane] = A::mix(whole[lane], a[lane], b[lane]);
             }
-            warp.registers.write_eight::<A>(op.d, part, out, mask);
+        }
+        match mask {
+            FULL => warp.registers.set::<A>(op.d, &kept),
+            _ => warp.registers.blend::<A>(op.d, &kept, mask),
         }
         Signal::Next
     }

@@ -6,7 +6,7 @@ use crate::memory::Addressing;
 /// together are always told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sanitizers {
-    /// Accesses that nothing orders, to shared and global memory.
+    /// Accesses that nothing orders, to shared and global memory, and barriers that some warps pass by.
     pub races: bool,
     /// Reads of memory that nothing wrote.
     pub initialisation: bool,

@@ -93,6 +93,15 @@ pub enum Trouble {
         /// Lanes that have not left.
         alive: u32,
     },
+    /// A barrier for all threads of the block, which a warp passed by.
+    BarrierPassed {
+        /// The first lane that waits.
+        lane: u32,
+        /// The warp that does not.
+        warp: u32,
+        /// Where that warp left, or waits.
+        place: u32,
+    },
     /// Threads that wait for each other for ever.
     Deadlock {
         /// The first lane that waits.
@@ -147,6 +156,7 @@ impl Trouble {
             | Self::NotNamed { lane, .. }
             | Self::ShuffleSource { lane, .. }
             | Self::DivergentBarrier { lane, .. }
+            | Self::BarrierPassed { lane, .. }
             | Self::Deadlock { lane, .. }
             | Self::BadBarrier { lane, .. }
             | Self::Runaway { lane, .. }

@@ -122,10 +122,16 @@ impl Registers {
         self.frame
     }
 
-    /// Makes all rows and predicates zero, as they are at the beginning of a block.
+    /// Makes predicates zero, as they are at the beginning of a block.
     pub fn clear(&mut self) {
-        self.rows.fill(Row([0; LANES]));
         self.predicates.fill(0);
+    }
+
+    /// Makes rows of the current frame zero in the lanes of a mask.
+    pub fn clear_rows(&mut self, rows: &[i32], mask: u32) {
+        for &row in rows {
+            self.write::<u32>(row, &[0; LANES], mask);
+        }
     }
 
     /// Enters a frame of so many rows and predicates; new rows are zero.
@@ -175,38 +181,49 @@ impl Registers {
         L::unpack(self.stored::<L>(register)[lane])
     }
 
-    /// Eight lanes of a register.
+    /// The parts of a register, [`PARTS`] of them.
     #[inline(always)]
-    pub fn eight<L: Lane>(&self, register: i32, part: usize) -> [L::Store; 8] {
-        debug_assert!(part < PARTS);
-        // SAFETY: as in `stored`; a register has four times eight lanes.
-        unsafe { self.place(register).cast::<[L::Store; 8]>().add(part).read() }
+    pub fn parts<L: Lane>(&self, register: i32) -> *const [L::Store; 8] {
+        self.place(register).cast()
     }
 
-    /// Writes those of eight lanes that are in a mask of all lanes.
+    /// The parts of a register that is written.
     #[inline(always)]
-    pub fn write_eight<L: Lane>(&mut self, register: i32, part: usize, values: [L::Store; 8], mask: u32) {
-        debug_assert!(part < PARTS && register >= 0);
-        let whole = &WHOLE[(mask >> (8 * part)) as usize & 255];
-        // SAFETY: as in `stored`; destinations are never constants.
+    pub fn parts_mut<L: Lane>(&mut self, register: i32) -> *mut [L::Store; 8] {
+        debug_assert!(register >= 0);
+        // SAFETY: as in `place`; destinations are never constants.
+        unsafe { self.base.add(register as usize).cast() }
+    }
+
+    /// Writes the lanes of a mask.
+    #[inline(always)]
+    pub fn blend<L: Lane>(&mut self, register: i32, values: &[[L::Store; 8]; PARTS], mask: u32) {
+        let (to, from) = (self.parts_mut::<L>(register), values.as_ptr());
+        // SAFETY: a register of this type has so many rows, all initialised, and so have the values; they lie elsewhere.
         unsafe {
-            let to = self.base.add(register as usize).cast::<[L::Store; 8]>().add(part);
-            let old = to.read();
-            let mut mixed = values;
-            for lane in 0..8 {
-                mixed[lane] = L::mix(whole[lane], values[lane], old[lane]);
+            match L::ROWS {
+                1 => blend::<u32>(to.cast(), from.cast(), mask),
+                2 => blend::<u64>(to.cast(), from.cast(), mask),
+                _ => blend::<u128>(to.cast(), from.cast(), mask),
             }
-            to.write(mixed);
         }
+    }
+
+    /// Writes all lanes.
+    #[inline(always)]
+    pub fn set<L: Lane>(&mut self, register: i32, values: &[[L::Store; 8]; PARTS]) {
+        // SAFETY: a register of this type has so many parts.
+        unsafe { self.parts_mut::<L>(register).cast::<[[L::Store; 8]; PARTS]>().write(*values) }
     }
 
     /// Writes the lanes of a mask.
     #[inline(always)]
     pub fn write<L: Lane>(&mut self, register: i32, values: &[L::Store; LANES], mask: u32) {
-        for part in 0..PARTS {
-            let mut eight = [L::Store::default(); 8];
-            eight.copy_from_slice(&values[8 * part..8 * part + 8]);
-            self.write_eight::<L>(register, part, eight, mask);
+        // SAFETY: the same values, counted otherwise.
+        let values: &[[L::Store; 8]; PARTS] = unsafe { &*values.as_ptr().cast() };
+        match mask {
+            FULL => self.set::<L>(register, values),
+            _ => self.blend::<L>(register, values, mask),
         }
     }
 
@@ -226,6 +243,50 @@ impl Registers {
         unsafe {
             let to = self.truths.add(predicate as usize);
             *to = *to & !mask | value & mask;
+        }
+    }
+}
+
+/// Copies the lanes of a mask.
+///
+/// # Safety
+///
+/// Both places have 32 lanes, and do not overlap.
+#[inline(never)]
+unsafe fn blend<T: Lane<Store = T>>(to: *mut T, from: *const T, mask: u32) {
+    #[cfg(target_arch = "x86_64")]
+    if size_of::<T>() < 16 && std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the caller's, and the host has AVX2.
+        return unsafe { blend_wide::<T>(to.cast(), from.cast(), mask) };
+    }
+    for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
+        // SAFETY: the caller's.
+        unsafe { to.add(lane).write(from.add(lane).read()) };
+    }
+}
+
+/// As `blend`, of 4 or 8 bytes a lane.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn blend_wide<T>(to: *mut std::arch::x86_64::__m256i, from: *const std::arch::x86_64::__m256i, mask: u32) {
+    use std::arch::x86_64::*;
+    let lanes = 32 / size_of::<T>();
+    for part in 0..LANES / lanes {
+        let here = (mask >> (part * lanes)) as i32;
+        let taken = match size_of::<T>() {
+            4 => {
+                let bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+                _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(here), bits), bits)
+            }
+            _ => {
+                let bits = _mm256_setr_epi64x(1, 2, 4, 8);
+                _mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(here.into()), bits), bits)
+            }
+        };
+        // SAFETY: the caller's: there are so many parts of 32 bytes.
+        unsafe {
+            let mixed = _mm256_blendv_epi8(_mm256_loadu_si256(to.add(part)), _mm256_loadu_si256(from.add(part)), taken);
+            _mm256_storeu_si256(to.add(part), mixed);
         }
     }
 }

@@ -47,7 +47,7 @@ pub fn fault(
                 _ => fault,
             }
         }
-        _ => described(&stopped, kernel, global, code, launch),
+        _ => described(&stopped, kernel, global, code, launch, program),
     };
     fault.by(thread).at(here)
 }
@@ -75,15 +75,24 @@ fn found(
     let (kind, action, address, bytes) = match finding {
         Finding::Race(race) => {
             let kind = if space == Space::Shared { FaultKind::SharedRace } else { FaultKind::GlobalRace };
-            (kind, race.action, race.address, 1)
+            (kind, race.action, race.start, race.bytes)
         }
-        Finding::Uninitialised { address, missing, .. } => {
-            (FaultKind::UninitialisedRead, action, address, 32 - missing.leading_zeros())
-        }
-        Finding::InputWritten { address, .. } => (FaultKind::InputWritten, action, address, 1),
+        Finding::Uninitialised { address, bytes, .. } => (FaultKind::UninitialisedRead, action, address, bytes),
+        Finding::InputWritten { address, bytes, .. } => (FaultKind::InputWritten, action, address, bytes),
     };
     let place = place(space, address, bytes, global, code, launch);
-    Fault { accessed: Some(Accessed { action, bytes, address, place }), ..Fault::new(kind, kernel) }
+    let fault = Fault { accessed: Some(Accessed { action, bytes, address, place }), ..Fault::new(kind, kernel) };
+    match finding {
+        Finding::Uninitialised { bytes, missing, .. } if missing.count_ones() < bytes => fault.because(format!(
+            "nothing wrote {} of these bytes, from byte {}",
+            missing.count_ones(),
+            missing.trailing_zeros()
+        )),
+        Finding::Uninitialised { .. } if space != Space::Shared => {
+            fault.because("or no barrier, fence or launch stands between the write and this read")
+        }
+        _ => fault,
+    }
 }
 
 /// What is at an address.
@@ -118,7 +127,14 @@ fn lanes(mask: u32) -> String {
     if text.is_empty() { "no lane".to_owned() } else { format!("lanes {text}") }
 }
 
-fn described(stopped: &Stopped, kernel: &str, global: &Global, code: &Code, launch: &Launch) -> Fault {
+fn described(
+    stopped: &Stopped,
+    kernel: &str,
+    global: &Global,
+    code: &Code,
+    launch: &Launch,
+    program: &Program,
+) -> Fault {
     let new = |kind| Fault::new(kind, kernel);
     match &stopped.trouble {
         Trouble::Access { problem, space, write } => {
@@ -150,6 +166,12 @@ fn described(stopped: &Stopped, kernel: &str, global: &Global, code: &Code, laun
         Trouble::DivergentBarrier { present, alive, .. } => {
             let missing = lanes(alive & !present);
             new(FaultKind::DivergentBarrier).because(format!("{missing} of the warp do not come to it"))
+        }
+        Trouble::BarrierPassed { warp, place, .. } => {
+            let (first, last) = (warp * 32, warp * 32 + 31);
+            let Site { line, .. } = site(*place, code, program);
+            new(FaultKind::BarrierPassed)
+                .because(format!("threads {first} to {last} of the block went on without it, to PTX line {line}"))
         }
         Trouble::Deadlock { arrived, expected, barrier, .. } => {
             let threads = format!("{arrived} of {expected} threads came to barrier {barrier}, and no other can");

@@ -140,14 +140,20 @@ pub struct Warp {
 }
 
 impl Warp {
-    /// A warp of a worker, for any block.
-    pub fn new(context: &Context<'_>) -> Self {
+    /// Warp `index` of a worker, for any block.
+    pub fn new(index: u32, context: &Context<'_>) -> Self {
+        let block = context.launch.block;
+        let thread = |lane: usize| index * LANES as u32 + lane as u32;
         Self {
             registers: Registers::new(&context.code.constants),
             carry: 0,
-            index: 0,
+            index,
             alive: 0,
-            tid: [[0; LANES]; 3],
+            tid: [
+                std::array::from_fn(|lane| thread(lane) % block[0]),
+                std::array::from_fn(|lane| thread(lane) / block[0] % block[1]),
+                std::array::from_fn(|lane| thread(lane) / (block[0] * block[1])),
+            ],
             places: [0; LANES],
             wanted: 0,
             anywhere: false,
@@ -161,20 +167,10 @@ impl Warp {
         }
     }
 
-    /// Makes it warp `index` of a block, at the beginning of the entry.
-    pub fn start(&mut self, index: u32, context: &Context<'_>) {
-        let block = context.launch.block;
-        let threads = block[0] * block[1] * block[2];
-        let first = index * LANES as u32;
-        let lanes = (threads - first).min(LANES as u32);
-        self.index = index;
+    /// Sends its lanes to the beginning of the entry, for the next block.
+    pub fn start(&mut self, context: &Context<'_>) {
+        let lanes = (context.launch.threads() - self.index * LANES as u32).min(LANES as u32);
         self.alive = if lanes == 32 { FULL } else { (1 << lanes) - 1 };
-        for lane in 0..LANES {
-            let thread = first + lane as u32;
-            self.tid[0][lane] = thread % block[0];
-            self.tid[1][lane] = thread / block[0] % block[1];
-            self.tid[2][lane] = thread / (block[0] * block[1]);
-        }
         self.carry = 0;
         self.copies.clear();
         self.joins.clear();
@@ -184,6 +180,7 @@ impl Warp {
         let frame = Frame::default();
         self.registers.clear();
         self.registers.enter(frame, entry.rows, entry.predicates);
+        self.registers.clear_rows(&entry.unwritten, FULL);
         self.fragments.push(Fragment { place: 0, lanes: self.alive, join: NONE, frame, state: State::Ready });
     }
 
@@ -323,6 +320,7 @@ impl Warp {
                 }
                 Signal::Return => {
                     context.steps += u64::from(place.wrapping_sub(since));
+                    self.stopped = place - 1;
                     let rest = active & !mask;
                     if rest != 0 {
                         self.fragments.push(Fragment { place, lanes: rest, ..fragment });
@@ -332,6 +330,7 @@ impl Warp {
                 }
                 Signal::Exit => {
                     context.steps += u64::from(place.wrapping_sub(since));
+                    self.stopped = place - 1;
                     let rest = active & !mask;
                     if rest != 0 {
                         self.fragments.push(Fragment { place, lanes: rest, ..fragment });
@@ -580,6 +579,7 @@ impl Warp {
                 call: Some((list, routine)),
             });
             self.registers.enter(frame, callee.rows, callee.predicates);
+            self.registers.clear_rows(&callee.unwritten, lanes);
             self.registers.select(from);
             let count = code.lists[list as usize] as usize;
             for (argument, &to) in callee.parameters.iter().enumerate().take(count) {

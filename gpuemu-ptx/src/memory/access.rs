@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::LANES;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use super::vector;
 
 /// A number of 1 to 16 bytes as memory holds it, least significant byte first.
 ///
@@ -154,6 +156,63 @@ unsafe fn write<T: Element, M: Mode>(value: T, at: *mut u8) {
     }
 }
 
+/// Whether places that follow each other gain nothing over any others.
+#[inline(always)]
+fn quick<const N: usize>(size: usize) -> bool {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    return size == 4 && N == 4 && vector::is_there();
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    false
+}
+
+/// Whether 32 elements of this size are copied as a whole: accesses of 8 bytes are no less atomic than those of 4.
+#[inline(always)]
+fn can_copy(size: usize, at: *const u8) -> bool {
+    matches!(size, 4 | 8) && (at as usize).is_multiple_of(8)
+}
+
+/// Copies bytes of which either side may be accessed by other threads of the host meanwhile: 8 at a time or more, a
+/// multiple of 128 in all.
+///
+/// # Safety
+///
+/// Both places are valid for so many bytes and aligned to 8, and do not overlap.
+#[inline(always)]
+unsafe fn copy_racing(from: *const u8, to: *mut u8, bytes: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if std::arch::is_x86_feature_detected!("avx") {
+        for at in (0..bytes).step_by(128) {
+            // SAFETY: the caller's. Atomic accesses do not become vector code, and a later vector load of what several
+            // stores wrote waits for them; instructions of the host's own know nothing of data races, and on x86 the
+            // aligned words of a vector access are accessed whole.
+            unsafe {
+                std::arch::asm!(
+                    "vmovups ymm0, [{from}]",
+                    "vmovups ymm1, [{from} + 32]",
+                    "vmovups ymm2, [{from} + 64]",
+                    "vmovups ymm3, [{from} + 96]",
+                    "vmovups [{to}], ymm0",
+                    "vmovups [{to} + 32], ymm1",
+                    "vmovups [{to} + 64], ymm2",
+                    "vmovups [{to} + 96], ymm3",
+                    from = in(reg) from.add(at),
+                    to = in(reg) to.add(at),
+                    out("ymm0") _,
+                    out("ymm1") _,
+                    out("ymm2") _,
+                    out("ymm3") _,
+                    options(nostack, preserves_flags),
+                );
+            }
+        }
+        return;
+    }
+    for at in (0..bytes).step_by(8) {
+        // SAFETY: the caller's.
+        unsafe { u64::read_relaxed(from.add(at)).write_relaxed(to.add(at)) };
+    }
+}
+
 /// All ones where the lane takes part, else zero.
 #[inline(always)]
 fn taking_part(mask: u32, lane: usize) -> u64 {
@@ -212,7 +271,7 @@ pub(super) unsafe fn load<T: Element, const N: usize, M: Mode>(
 ) -> bool {
     let size = size_of::<T>();
     let width = (size * N) as u64;
-    if mask == u32::MAX && consecutive(addresses, width) {
+    if mask == u32::MAX && !quick::<N>(size) && consecutive(addresses, width) {
         let offset = addresses[0].wrapping_sub(view.base);
         let all = width * LANES as u64;
         if view.bytes < all || offset > view.bytes - all || addresses[0] & (width - 1) != 0 {
@@ -221,12 +280,8 @@ pub(super) unsafe fn load<T: Element, const N: usize, M: Mode>(
         // SAFETY: `offset` and all bytes from it on are within the view; the pointer is aligned as the address is.
         unsafe {
             let at = view.host.add(offset as usize);
-            if N == 1 && size == 4 && M::RACING && cfg!(target_endian = "little") && addresses[0].is_multiple_of(8) {
-                // Two lanes at a time: atomic accesses do not become vector code.
-                let row = out[0].as_mut_ptr().cast::<u64>();
-                for pair in 0..LANES / 2 {
-                    row.add(pair).write_unaligned(u64::read_relaxed(at.add(8 * pair)));
-                }
+            if N == 1 && M::RACING && cfg!(target_endian = "little") && can_copy(size, at) {
+                copy_racing(at, out.as_mut_ptr().cast(), size * LANES);
                 return true;
             }
             for lane in 0..LANES {
@@ -239,6 +294,17 @@ pub(super) unsafe fn load<T: Element, const N: usize, M: Mode>(
     }
     if !fits(view, addresses, mask, width) {
         return false;
+    }
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if mask == u32::MAX && size == 4 && matches!(N, 1 | 4) && vector::is_there() {
+        // SAFETY: as below; there are `N` rows of 32 elements of 4 bytes.
+        unsafe {
+            match N {
+                1 => vector::gather(view.host, view.base, addresses, out.as_mut_ptr().cast()),
+                _ => vector::gather4(view.host, view.base, addresses, out.as_mut_ptr().cast()),
+            }
+        }
+        return true;
     }
     let mut lanes = mask;
     while lanes != 0 {
@@ -269,7 +335,7 @@ pub(super) unsafe fn store<T: Element, const N: usize, M: Mode>(
 ) -> bool {
     let size = size_of::<T>();
     let width = (size * N) as u64;
-    if mask == u32::MAX && consecutive(addresses, width) {
+    if mask == u32::MAX && !quick::<N>(size) && consecutive(addresses, width) {
         let offset = addresses[0].wrapping_sub(view.base);
         let all = width * LANES as u64;
         if view.bytes < all || offset > view.bytes - all || addresses[0] & (width - 1) != 0 {
@@ -278,11 +344,8 @@ pub(super) unsafe fn store<T: Element, const N: usize, M: Mode>(
         // SAFETY: as in `load`.
         unsafe {
             let at = view.host.add(offset as usize);
-            if N == 1 && size == 4 && M::RACING && cfg!(target_endian = "little") && addresses[0].is_multiple_of(8) {
-                let row = values[0].as_ptr().cast::<u64>();
-                for pair in 0..LANES / 2 {
-                    row.add(pair).read_unaligned().write_relaxed(at.add(8 * pair));
-                }
+            if N == 1 && M::RACING && cfg!(target_endian = "little") && can_copy(size, at) {
+                copy_racing(values.as_ptr().cast(), at, size * LANES);
                 return true;
             }
             for lane in 0..LANES {
@@ -295,6 +358,12 @@ pub(super) unsafe fn store<T: Element, const N: usize, M: Mode>(
     }
     if !fits(view, addresses, mask, width) {
         return false;
+    }
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if mask == u32::MAX && size == 4 && N == 4 && vector::is_there() {
+        // SAFETY: as below; there are four rows of 32 elements of 4 bytes.
+        unsafe { vector::scatter4(view.host, view.base, addresses, values.as_ptr().cast()) };
+        return true;
     }
     let mut lanes = mask;
     while lanes != 0 {

@@ -178,7 +178,7 @@ impl Global {
         };
         // SAFETY: `skipped` is within the room added above: the start is a multiple of 256 already.
         let host = unsafe { backing.start().add(skipped as usize) };
-        self.enter(host, bytes, align.max(ALIGN as u64), name, Some(backing))
+        self.enter(host, bytes, align.max(ALIGN as u64), name, Some(backing), None)
     }
 
     /// The caller's memory, seen by kernels from the address returned: in [`Addressing::Host`] the pointer itself, else
@@ -199,15 +199,44 @@ impl Global {
         if bytes > isize::MAX as u64 {
             return Err(Error::Memory(format!("{name}: {bytes} bytes are more than an address space")));
         }
-        self.enter(host, bytes, ALIGN as u64, name, None)
+        self.enter(host, bytes, ALIGN as u64, name, None, None)
     }
 
-    fn enter(&self, host: NonNull<u8>, bytes: u64, align: u64, name: &str, backing: Option<Backing>) -> Result<u64> {
+    /// As [`Global::borrow`], at the pointer itself: for pointers that lie in data or in integers.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Global::borrow`].
+    ///
+    /// # Errors
+    ///
+    /// Memory that overlaps a region.
+    pub unsafe fn borrow_in_place(&self, host: *mut u8, bytes: u64, name: &str) -> Result<()> {
+        let Some(host) = NonNull::new(host) else {
+            return Err(Error::Memory(format!("{name}: the pointer is null")));
+        };
+        let base = host.as_ptr() as u64;
+        if bytes > isize::MAX as u64 || base.checked_add(bytes).is_none_or(|end| end > LAST) {
+            return Err(Error::Memory(format!("{name}: {bytes} bytes at {base:#x} are no addresses of a device")));
+        }
+        self.enter(host, bytes, ALIGN as u64, name, None, Some(base)).map(|_| ())
+    }
+
+    fn enter(
+        &self,
+        host: NonNull<u8>,
+        bytes: u64,
+        align: u64,
+        name: &str,
+        backing: Option<Backing>,
+        fixed: Option<u64>,
+    ) -> Result<u64> {
         let start = host.as_ptr() as u64;
         let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
-        let base = match self.addressing {
-            Addressing::Host => start,
-            Addressing::Virtual => {
+        let base = match (fixed, self.addressing) {
+            (Some(base), _) => base,
+            (None, Addressing::Host) => start,
+            (None, Addressing::Virtual) => {
                 let guard = if table.next < CROWDED { GUARD } else { SMALL_GUARD };
                 let guard = if table.next == FIRST { 0 } else { guard };
                 let base = (table.next + guard).next_multiple_of(align.max(1 << 16)) + start % ALIGN as u64;
@@ -302,6 +331,43 @@ impl Global {
             }
             Err(_) => Err(Error::Memory(format!("no region begins at {base:#x}"))),
         }
+    }
+
+    /// `bytes` bytes from `from` on, counted from the start of the region at `base`, count as not written: what is left
+    /// of an output after a launch that wrote some of it.
+    ///
+    /// # Errors
+    ///
+    /// No region begins there, or the bytes are not all within it.
+    pub fn forget_part(&mut self, base: u64, from: u64, bytes: u64) -> Result<()> {
+        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Ok(index) = table.regions.binary_search_by_key(&base, |region| region.base()) else {
+            return Err(Error::Memory(format!("no region begins at {base:#x}")));
+        };
+        let region = &mut table.regions[index];
+        if from.checked_add(bytes).is_none_or(|end| end > region.bytes()) {
+            let message = format!("{}: {bytes} bytes at {from} are not within its {}", region.name(), region.bytes());
+            return Err(Error::Memory(message));
+        }
+        region.forget_part(from, bytes);
+        Ok(())
+    }
+
+    /// Where addresses go on from: see [`Global::rewind`].
+    pub fn mark(&mut self) -> u64 {
+        self.table.get_mut().unwrap_or_else(PoisonError::into_inner).next
+    }
+
+    /// Gives back the memory of every region made since [`Global::mark`] answered so, as if none had been: the same
+    /// launch sees the same addresses again, however many came before. Nothing happens in [`Addressing::Host`].
+    pub fn rewind(&mut self, mark: u64) {
+        if self.addressing == Addressing::Host {
+            return;
+        }
+        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
+        table.regions.retain(|region| region.base() < mark);
+        table.freed.retain(|freed| freed.base < mark);
+        table.next = mark;
     }
 
     /// Gives a region's memory back. Its addresses are not used again soon; accesses to them are told as use after free.

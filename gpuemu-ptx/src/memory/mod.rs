@@ -19,6 +19,8 @@ pub mod shadow;
 pub mod shared;
 #[cfg(test)]
 mod tests;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod vector;
 
 pub use access::{Action, Element, Problem, ProblemKind};
 pub use atomic::{Number, Rule, Update};

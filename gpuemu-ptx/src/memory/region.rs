@@ -167,6 +167,13 @@ impl Region {
         }
     }
 
+    /// Nothing wrote these bytes.
+    pub(super) fn forget_part(&mut self, from: u64, bytes: u64) {
+        if let Some(written) = &mut self.written {
+            written.remove(from, bytes);
+        }
+    }
+
     /// Nobody accessed any of it.
     pub(super) fn forget_accesses(&mut self) {
         self.cells = OnceLock::new();

@@ -79,20 +79,20 @@ where
     prop_assert_eq!(outcome.err().map(|problem| (problem.lane, problem.kind)), wrong);
     for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0 && wrong.is_none()) {
         let region = bases.iter().position(|base| inside(addresses[lane], &[*base])).unwrap();
-        for element in 0..N {
+        for (element, row) in out.iter().enumerate() {
             let from = (addresses[lane] - bases[region]) as usize + element * size_of::<T>();
             let bytes = &mut image[region][from..from + size_of::<T>()];
             if write {
                 bytes.copy_from_slice(&value(lane, element).to_le_bytes()[..size_of::<T>()]);
             } else {
                 let expected = bytes.iter().rev().fold(0_u128, |value, &byte| value << 8 | u128::from(byte));
-                prop_assert_eq!(out[element][lane].into(), expected);
+                prop_assert_eq!(row[lane].into(), expected);
             }
         }
     }
     for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 0 || wrong.is_some()) {
-        for element in 0..N {
-            prop_assert_eq!(out[element][lane].into(), value(lane, element));
+        for (element, row) in out.iter().enumerate() {
+            prop_assert_eq!(row[lane].into(), value(lane, element));
         }
     }
     for (base, image) in bases.into_iter().zip(image) {
@@ -425,4 +425,33 @@ fn lanes_take_turns() {
     assert_eq!(wide[..2], [1 << 100 | 2, 5]);
     let odd = global.atomic128(&mut cache, &[base + 8; LANES], 1, None, &new, &mut wide).unwrap_err();
     assert_eq!(odd.kind, ProblemKind::Misaligned);
+}
+
+#[test]
+fn what_a_launch_borrows_goes_with_it() {
+    let mut global = Global::new(Addressing::Virtual, true);
+    let kept = global.allocate(64, 256, "kept").unwrap();
+    let mark = global.mark();
+    let mut host = [1_u8; 32];
+    // SAFETY: `host` outlives the region, and nothing runs.
+    let first = unsafe { global.borrow(host.as_mut_ptr(), 32, "x") }.unwrap();
+    global.forget_part(first, 8, 4).unwrap();
+    global.forget_part(first, 30, 2).unwrap();
+    assert_eq!(global.find(first).unwrap().written().unwrap().missing(), [(8, 12), (30, 32)]);
+    assert!(global.forget_part(first, 31, 2).is_err());
+    assert!(global.forget_part(first + 1, 0, 1).is_err());
+    let mut other = [2_u8; 16];
+    let fixed = other.as_mut_ptr() as u64;
+    // SAFETY: as above.
+    unsafe { global.borrow_in_place(other.as_mut_ptr(), 16, "z") }.unwrap();
+    assert_eq!(global.find(fixed + 15).map(|region| region.base()), Some(fixed));
+    // SAFETY: as above.
+    assert!(unsafe { global.borrow_in_place(other.as_mut_ptr(), 16, "twice") }.is_err());
+    global.free(fixed).unwrap();
+    global.rewind(mark);
+    assert!(global.find(first).is_none());
+    assert!(global.find(kept).is_some());
+    // SAFETY: as above.
+    let again = unsafe { global.borrow(host.as_mut_ptr(), 16, "y") }.unwrap();
+    assert_eq!(again, first);
 }

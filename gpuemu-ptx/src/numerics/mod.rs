@@ -1,8 +1,9 @@
-//! The arithmetic of PTX as pure functions on bits: one scalar at a time, no state, nothing allocated.
+//! The arithmetic of PTX as pure functions on bits: mostly one scalar at a time, no state, nothing allocated.
 //!
 //! `exact` rounds any result of any format; `float`, `half`, `convert` and `integer` are the instructions; `special`
-//! is the special-function unit; `tensor_core` the sums of products of matrix instructions. Functions take and give the
-//! bit patterns that registers hold; they are small enough to be inlined into loops over lanes.
+//! is the special-function unit, `special_rows` the same for a whole warp; `tensor_core` the sums of products of matrix
+//! instructions. Functions take and give the bit patterns that registers hold; they are small enough to be inlined into
+//! loops over lanes.
 
 pub mod convert;
 pub mod exact;
@@ -11,6 +12,7 @@ pub mod fragment;
 pub mod half;
 pub mod integer;
 pub mod special;
+pub mod special_rows;
 mod special_tables;
 pub mod tensor_core;
 pub mod video;

@@ -114,6 +114,105 @@ pub fn multiply_add<const M: usize, const K: usize>(
     b: &[[u32; COLUMNS]; K],
     c: &[[u32; COLUMNS]; M],
 ) -> [[u32; COLUMNS]; M] {
+    if accumulator == Accumulator::F32
+        && let Some(d) = usual(rule, formats, a, b, c)
+    {
+        return d;
+    }
+    any(rule, formats, accumulator, a, b, c)
+}
+
+/// `multiply_add` into binary32 where no factor, addend or result is an infinity, NaN or subnormal result, so that each
+/// column takes the same road; `None` elsewhere.
+#[inline(always)]
+fn usual<const M: usize, const K: usize>(
+    rule: SumRule,
+    formats: (Element, Element),
+    a: &[[u32; K]; M],
+    b: &[[u32; COLUMNS]; K],
+    c: &[[u32; COLUMNS]; M],
+) -> Option<[[u32; COLUMNS]; M]> {
+    let fraction = formats.0.widths().1 + formats.1.widths().1;
+    let group = rule.group as usize;
+    // Products shifted up stay below 2^27, and sixteen of them below 2^31.
+    if rule.fraction_bits < fraction || rule.fraction_bits > 25 || group == 0 || group > 16 || !K.is_multiple_of(group)
+    {
+        return None;
+    }
+    let up = rule.fraction_bits - fraction;
+    let (c_up, c_down) = (rule.fraction_bits.saturating_sub(23), 23u32.saturating_sub(rule.fraction_bits) as i32);
+    let mut b_significand = [[0; COLUMNS]; K];
+    let mut b_exponent = [[ZERO; COLUMNS]; K];
+    for k in 0..K {
+        for n in 0..COLUMNS {
+            let part = formats.1.split(b[k][n]);
+            b_significand[k][n] = part.significand;
+            b_exponent[k][n] = part.exponent;
+        }
+    }
+    let mut unusual = [false; COLUMNS];
+    let mut d = *c;
+    for m in 0..M {
+        let (mut significand, mut exponent) = ([0; K], [0; K]);
+        for k in 0..K {
+            let part = formats.0.split(a[m][k]);
+            significand[k] = part.significand << up;
+            exponent[k] = part.exponent;
+        }
+        let mut out = d[m];
+        for first in (0..K).step_by(group) {
+            let (mut c_significand, mut largest) = ([0; COLUMNS], [0; COLUMNS]);
+            for n in 0..COLUMNS {
+                let part = split(out[n], 8, 23, false);
+                c_significand[n] = part.significand;
+                largest[n] = part.exponent;
+            }
+            let c_exponent = largest;
+            for k in first..first + group {
+                for n in 0..COLUMNS {
+                    largest[n] = largest[n].max(exponent[k] + b_exponent[k][n]);
+                }
+            }
+            let mut sum = [0i32; COLUMNS];
+            for k in first..first + group {
+                for n in 0..COLUMNS {
+                    let product = significand[k] * b_significand[k][n];
+                    let shift = (largest[n] - exponent[k] - b_exponent[k][n]).min(31) as u32;
+                    let sign = product >> 31;
+                    sum[n] += ((product.unsigned_abs() >> shift) as i32 ^ sign) - sign;
+                }
+            }
+            for n in 0..COLUMNS {
+                let shift = (largest[n] - c_exponent[n] + c_down).min(31) as u32;
+                let sign = c_significand[n] >> 31;
+                let term = ((c_significand[n].unsigned_abs() << c_up >> shift) as i32 ^ sign) - sign;
+                // Both are whole numbers below 2^32: binary64 holds their sum, and cutting its significand cuts the sum.
+                let total = (f64::from(sum[n]) + f64::from(term)).to_bits();
+                let place = largest[n] - rule.fraction_bits as i32;
+                let field = (total >> 52 & 2047) as i32 - 1023 + 127 + place;
+                let zero = total == 0;
+                let bits = (total >> 63 << 31) as u32 | (field as u32) << 23 | (total >> 29) as u32 & 0x7f_ffff;
+                let bits = bits & !((1 << (23 - rule.result_bits)) - 1);
+                unusual[n] |= largest[n] >= SPECIAL / 2 || !zero && !(1..=254).contains(&field);
+                out[n] = if zero { 0 } else { bits };
+            }
+        }
+        d[m] = out;
+    }
+    if unusual.contains(&true) { None } else { Some(d) }
+}
+
+/// `multiply_add` of anything.
+#[cold]
+#[inline(never)]
+fn any<const M: usize, const K: usize>(
+    rule: SumRule,
+    formats: (Element, Element),
+    accumulator: Accumulator,
+    a: &[[u32; K]; M],
+    b: &[[u32; COLUMNS]; K],
+    c: &[[u32; COLUMNS]; M],
+) -> [[u32; COLUMNS]; M] {
     let mut b_significand = [[0; COLUMNS]; K];
     let mut b_exponent = [[ZERO; COLUMNS]; K];
     for k in 0..K {

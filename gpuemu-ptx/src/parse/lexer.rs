@@ -53,13 +53,15 @@ pub(super) struct Lexer<'a> {
     /// Where the text begins, behind a byte order mark.
     begin: usize,
     at: usize,
+    /// Whether the cursor is between LLVM's comments around what was written as assembly.
+    assembly: bool,
 }
 
 impl<'a> Lexer<'a> {
     /// At the first token, behind a byte order mark.
     pub(super) fn new(text: &'a str) -> Parsed<Lexer<'a>> {
         let begin = if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 };
-        let mut lexer = Lexer { text, bytes: text.as_bytes(), begin, at: begin };
+        let mut lexer = Lexer { text, bytes: text.as_bytes(), begin, at: begin, assembly: false };
         lexer.skip_blank()?;
         Ok(lexer)
     }
@@ -67,6 +69,12 @@ impl<'a> Lexer<'a> {
     /// Where the next token begins.
     pub(super) fn at(&self) -> usize {
         self.at
+    }
+
+    /// Whether the next token was written as assembly inside another language: `// begin inline asm` came, and its end
+    /// did not.
+    pub(super) fn in_assembly(&self) -> bool {
+        self.assembly
     }
 
     /// Where the next token begins, as the tree keeps it.
@@ -341,7 +349,14 @@ impl<'a> Lexer<'a> {
             }
             match self.peek() {
                 b'/' => match self.comment_end(self.at)? {
-                    Some(end) => self.at = end,
+                    Some(end) => {
+                        match self.bytes[self.at..end].trim_ascii_end() {
+                            b"// begin inline asm" => self.assembly = true,
+                            b"// end inline asm" => self.assembly = false,
+                            _ => {}
+                        }
+                        self.at = end;
+                    }
                     None => return Ok(()),
                 },
                 b'#' if self.is_first_of_line() => {

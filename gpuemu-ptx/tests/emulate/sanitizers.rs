@@ -3,7 +3,7 @@
 
 use crate::bench::{Bench, Pointer, kernel};
 use gpuemu_ptx::emulate::{Options, Sanitizers};
-use gpuemu_ptx::fault::{Fault, FaultKind};
+use gpuemu_ptx::fault::{Action, Fault, FaultKind};
 use gpuemu_ptx::memory::Role;
 
 fn launch(body: &str, grid: u32, threads: u32, sanitizers: Sanitizers) -> Option<Fault> {
@@ -24,6 +24,76 @@ fn exchange(between: &str) -> String {
     )
 }
 
+/// As `exchange`, with nothing in shared memory before: the first warp reads before the last has written.
+fn first_exchange(between: &str) -> String {
+    format!(
+        ".shared .align 4 .b8 s[512]; mov.u32 %r1, s; mad.lo.u32 %r2, %lane, 4, %r1; st.shared.u32 [%r2], %lane; {between}
+    sub.u32 %r3, 127, %lane; mad.lo.u32 %r3, %r3, 4, %r1; ld.shared.u32 %r0, [%r3]; st.global.u32 [%out], %r0;"
+    )
+}
+
+/// A vector of which two elements are written, and a use of one of its elements.
+fn half_a_vector(used: &str) -> String {
+    format!(
+        ".shared .align 16 .b8 s[16]; mov.u32 %r1, s; st.shared.v2.u32 [%r1], {{%lane, %lane}};
+    ld.shared.v4.u32 {{%r2, %r3, %r4, %r5}}, [%r1]; st.global.u32 [%out], {used};"
+    )
+}
+
+/// Warps that part at a barrier of the block.
+const PASSED: [&str; 4] = [
+    "setp.lt.u32 %p0, %lane, 32; @!%p0 bra B; bar.sync 0; B: st.global.u32 [%out], %lane;",
+    // The last turn of a loop, which only the first warp takes.
+    "setp.lt.u32 %p0, %lane, 32; selp.u32 %r0, 3, 2, %p0; L: bar.sync 0; sub.u32 %r0, %r0, 1; setp.ne.u32 %p1, %r0, 0;
+     @%p1 bra L; st.global.u32 [%out], %lane;",
+    // The other warp waits at the next barrier.
+    "setp.lt.u32 %p0, %lane, 32; @!%p0 bra B; bar.sync 0; B: st.global.u32 [%out], %lane; bar.sync 0;
+     st.global.u32 [%out], 0;",
+    "setp.lt.u32 %p0, %lane, 32; @!%p0 bra B; barrier.sync.aligned 0; B: st.global.u32 [%out], %lane; @%p0 bra C; C: ret;",
+];
+
+/// And warps that do not: they left before, or each waits at a barrier of its own.
+const MET: [&str; 5] = [
+    "setp.ge.u32 %p0, %lane, 32; @%p0 bra END; bar.sync 0; st.global.u32 [%out], %lane; END:",
+    "setp.ge.u32 %p0, %lane, 32; @%p0 exit; bar.sync 0; st.global.u32 [%out], %lane; bar.sync 0;",
+    "setp.lt.u32 %p0, %lane, 32; @!%p0 bra B; bar.sync 0; bra.uni C; B: bar.sync 0; C: st.global.u32 [%out], %lane;",
+    // One that leaves in the middle of a loop.
+    "setp.lt.u32 %p0, %lane, 32; selp.u32 %r0, 3, 2, %p0; L: st.global.u32 [%out], %r0; sub.u32 %r0, %r0, 1;
+     setp.eq.u32 %p1, %r0, 0; @%p1 exit; bar.sync 0; bra.uni L;",
+    // A barrier of so many threads is nobody else's.
+    "setp.lt.u32 %p0, %lane, 32; @!%p0 bra B; bar.sync 1, 32; B: st.global.u32 [%out], %lane;",
+];
+
+#[test]
+fn barriers_that_warps_pass_by() {
+    for body in PASSED {
+        let fault = launch(body, 1, 64, Sanitizers::ALL).unwrap_or_else(|| panic!("nothing found: {body}"));
+        assert_eq!(fault.kind, FaultKind::BarrierPassed, "{body}: {fault}");
+        assert!(fault.site.as_ref().is_some_and(|site| site.instruction.starts_with("bar")), "{fault}");
+        assert_eq!(fault.thread.and_then(|thread| thread.thread), Some([0, 0, 0]), "{fault}");
+        assert!(fault.detail.contains("threads 32 to 63"), "{fault}");
+        assert_eq!(launch(body, 1, 64, Sanitizers::NONE), None, "hardware goes on: {body}");
+    }
+    for body in MET {
+        assert_eq!(launch(body, 1, 64, Sanitizers::ALL), None, "{body}");
+    }
+}
+
+#[test]
+fn a_reader_that_comes_before_the_writer_races_with_it() {
+    let fault = launch(&first_exchange(""), 1, 128, Sanitizers::ALL).expect("a fault");
+    assert_eq!(fault.kind, FaultKind::SharedRace, "{fault}");
+    let accessed = fault.accessed.as_ref().expect("an access");
+    assert_eq!((accessed.action, accessed.bytes), (Action::Write, 4), "{fault}");
+    let other = fault.other.as_ref().expect("the reader");
+    assert_eq!(other.action, Action::Read, "{fault}");
+    assert!(other.site.instruction.starts_with("ld.shared"), "{fault}");
+    assert_eq!(launch(&first_exchange("bar.sync 0;"), 1, 128, Sanitizers::ALL), None);
+    // What nobody writes stays what it is.
+    let nobody = first_exchange("").replace("st.shared.u32 [%r2], %lane;", "");
+    assert_eq!(launch(&nobody, 1, 128, Sanitizers::ALL).expect("a fault").kind, FaultKind::UninitialisedRead);
+}
+
 #[test]
 fn every_finding_has_its_kind() {
     let cases: &[(&str, u32, u32, FaultKind)] = &[
@@ -31,6 +101,7 @@ fn every_finding_has_its_kind() {
         // A barrier of one warp does not order two.
         (&exchange("bar.warp.sync -1;"), 1, 128, FaultKind::SharedRace),
         (".shared .b32 s[32]; mov.u32 %r1, s; ld.shared.u32 %r0, [%r1];", 1, 32, FaultKind::UninitialisedRead),
+        (&half_a_vector("%r4"), 1, 1, FaultKind::UninitialisedRead),
         // Every block adds to one number, unordered.
         (
             "setp.ne.u32 %p0, %lane, 0; @%p0 exit; ld.global.u32 %r0, [%out]; add.u32 %r0, %r0, 1;
@@ -76,6 +147,8 @@ fn every_finding_has_its_kind() {
 fn what_is_ordered_raises_nothing() {
     let cases: &[(&str, u32, u32)] = &[
         (&exchange("bar.sync 0;"), 1, 128),
+        // Elements that nothing uses may be whatever they are.
+        (&half_a_vector("%r3"), 1, 1),
         // Two blocks, each its own part.
         ("mov.u32 %r1, %ctaid.x; mad.wide.u32 %out, %r1, 128, %out; st.global.u32 [%out], %lane;", 2, 32),
         // All write the same value, which is no race that matters.
@@ -92,6 +165,21 @@ fn what_is_ordered_raises_nothing() {
         (
             "ld.param.u64 %d1, [out]; setp.eq.u32 %p0, %lane, 0; ld.global.u32 %r0, [%d1]; add.u32 %r1, %r0, 1;
              @%p0 st.global.u32 [%d1], %r1;",
+            1,
+            64,
+        ),
+        // The same, where it is worked out after the load who stores, and from what: Triton's order.
+        (
+            "ld.param.u64 %d1, [out]; and.b32 %r2, %lane, 15; mad.wide.u32 %d1, %r2, 4, %d1; ld.global.u32 %r0, [%d1];
+             add.u32 %r1, %r0, 1; and.b32 %r3, %lane, 48; setp.eq.u32 %p0, %r3, 0; @%p0 st.global.u32 [%d1], %r1;",
+            1,
+            64,
+        ),
+        // And where lanes exchange what they loaded: both warps sum the same, one stores it.
+        (
+            "ld.param.u64 %d1, [out]; and.b32 %r2, %lane, 31; mad.wide.u32 %d1, %r2, 4, %d1; ld.global.u32 %r0, [%d1];
+             shfl.sync.bfly.b32 %r1, %r0, 1, 31, -1; add.u32 %r1, %r0, %r1;
+             setp.lt.u32 %p0, %lane, 32; @%p0 st.global.u32 [%d1], %r1;",
             1,
             64,
         ),

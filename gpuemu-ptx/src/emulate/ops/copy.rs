@@ -38,7 +38,7 @@ impl<const N: usize> Body for Asynchronous<N> {
         };
         let size_of = |lane: usize| if ignore >> lane & 1 != 0 { 0 } else { sizes[lane] as usize };
         let whole = (0..LANES).filter(|&lane| size_of(lane) == N).fold(0, |all, lane| all | 1 << lane) & mask;
-        let who = Access { warp: warp.index, cache, order: 0, wanted: u32::MAX };
+        let who = Access { warp: warp.index, cache, order: 0, wanted: u32::MAX, needed: 0 };
         let mut data = [0u128; LANES];
         if whole != 0
             && let Err(trouble) = load::<N>(context, who, &from, whole, &mut data)

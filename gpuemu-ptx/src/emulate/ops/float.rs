@@ -4,13 +4,14 @@ use std::marker::PhantomData;
 
 use crate::emulate::context::Context;
 use crate::emulate::decode::{Decoded, Decoder, refuse};
-use crate::emulate::op::{Body, Op, Signal, closure};
-use crate::emulate::registers::PARTS;
+use crate::emulate::op::{BinaryRow, Body, OnRows, Op, Signal, UnaryRow, closure};
+use crate::emulate::registers::LANES;
 use crate::emulate::warp::Warp;
 use crate::numerics::exact::Rounding;
 use crate::numerics::float::{self as fl, Extremum, Property};
-use crate::numerics::{half as hf, special as sp};
+use crate::numerics::{half as hf, special as sp, special_rows as rows};
 use crate::program::{self, Opcode, ScalarType, Word};
+use rows::Row;
 
 /// Bits of `imm` for what an operation is told at run time: the rounding in bits 0 and 1, then these.
 const FTZ: u64 = 4;
@@ -67,7 +68,7 @@ fn out(k: u64, a: u32) -> u32 {
     clamp(k, into(k, a))
 }
 
-/// `d = f(a, b, c)`, or `g(a, b, c)` where some lane of eight comes to the smallest normal number: it may have been
+/// `d = f(a, b, c)`, or `g(a, b, c)` where some lane comes to the smallest normal number: it may have been
 /// rounded up to it, and the hardware flushes before.
 pub struct Flushed<F, G>(PhantomData<(F, G)>);
 
@@ -75,20 +76,18 @@ impl<F: Fn(u32, u32, u32) -> u32 + Copy, G: Fn(u32, u32, u32) -> u32 + Copy> Bod
     #[inline(always)]
     fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let (f, g) = (closure::<F>(), closure::<G>());
-        for part in 0..PARTS {
-            let registers = &warp.registers;
-            let [a, b, c] = [op.a, op.b, op.c].map(|register| registers.eight::<u32>(register, part));
-            let mut out = [0; 8];
-            let mut least = false;
-            for lane in 0..8 {
-                out[lane] = f(a[lane], b[lane], c[lane]);
-                least |= out[lane] << 1 == 0x0100_0000;
-            }
-            if least {
-                out = std::array::from_fn(|lane| g(a[lane], b[lane], c[lane]));
-            }
-            warp.registers.write_eight::<u32>(op.d, part, out, mask);
+        let registers = &warp.registers;
+        let [a, b, c] = [op.a, op.b, op.c].map(|register| registers.stored::<u32>(register));
+        let mut out = [0; LANES];
+        let mut least = false;
+        for lane in 0..LANES {
+            out[lane] = f(a[lane], b[lane], c[lane]);
+            least |= out[lane] << 1 == 0x0100_0000;
         }
+        if least {
+            out = std::array::from_fn(|lane| g(a[lane], b[lane], c[lane]));
+        }
+        warp.registers.write::<u32>(op.d, &out, mask);
         Signal::Next
     }
 }
@@ -177,21 +176,27 @@ fn single(d: &mut Decoder<'_>) -> Decoded {
         (Opcode::Fma | Opcode::Mad, _) => {
             d.ternary(k, |k, a: u32, b: u32, c: u32| out(k, fl::fma32(into(k, a), into(k, b), into(k, c), numbered(k))))
         }
-        (Opcode::Div, _) if d.form.has(Word::Full) => d.binary(k, |k, a: u32, b: u32| sp::div_full(a, b, k & FTZ != 0)),
-        (Opcode::Div, _) if approximate => d.binary(k, |k, a: u32, b: u32| sp::div_approx(a, b, k & FTZ != 0)),
+        (Opcode::Div, FTZ) if d.form.has(Word::Full) => rows2::<DivFullFlushed>(d),
+        (Opcode::Div, _) if d.form.has(Word::Full) => rows2::<DivFull>(d),
+        (Opcode::Div, FTZ) if approximate => rows2::<DivApproxFlushed>(d),
+        (Opcode::Div, _) if approximate => rows2::<DivApprox>(d),
         (Opcode::Div, 0) => d.binary(0, |_, a: u32, b: u32| fl::div32(a, b, NEAREST)),
         (Opcode::Div, _) if k & FTZ != 0 => d.binary(k, |k, a: u32, b: u32| clamp(k, fl::div32_ftz(a, b, numbered(k)))),
         (Opcode::Div, _) => d.binary(k, |k, a: u32, b: u32| out(k, fl::div32(into(k, a), into(k, b), numbered(k)))),
-        (Opcode::Rcp, _) if approximate => d.unary(k, |k, a: u32| sp::rcp(a, k & FTZ != 0)),
+        (Opcode::Rcp, FTZ) if approximate => rows1::<RcpFlushed>(d),
+        (Opcode::Rcp, _) if approximate => rows1::<Rcp>(d),
         (Opcode::Rcp, _) => d.unary(k, |k, a: u32| out(k, fl::rcp32(into(k, a), numbered(k)))),
-        (Opcode::Sqrt, _) if approximate => d.unary(k, |k, a: u32| sp::sqrt(a, k & FTZ != 0)),
+        (Opcode::Sqrt, FTZ) if approximate => rows1::<SqrtFlushed>(d),
+        (Opcode::Sqrt, _) if approximate => rows1::<Sqrt>(d),
         (Opcode::Sqrt, _) => d.unary(k, |k, a: u32| out(k, fl::sqrt32(into(k, a), numbered(k)))),
-        (Opcode::Rsqrt, _) => d.unary(k, |k, a: u32| sp::rsqrt(a, k & FTZ != 0)),
+        (Opcode::Rsqrt, FTZ) => rows1::<RsqrtFlushed>(d),
+        (Opcode::Rsqrt, _) => rows1::<Rsqrt>(d),
         (Opcode::Sin, _) => d.unary(k, |k, a: u32| sp::sin(a, k & FTZ != 0)),
         (Opcode::Cos, _) => d.unary(k, |k, a: u32| sp::cos(a, k & FTZ != 0)),
-        (Opcode::Lg2, _) => d.unary(k, |k, a: u32| sp::lg2(a, k & FTZ != 0)),
-        (Opcode::Ex2, 0) => d.unary(0, |_, a: u32| sp::ex2(a, false)),
-        (Opcode::Ex2, _) => d.unary(k, |_, a: u32| sp::ex2(a, true)),
+        (Opcode::Lg2, FTZ) => rows1::<Lg2Flushed>(d),
+        (Opcode::Lg2, _) => rows1::<Lg2>(d),
+        (Opcode::Ex2, FTZ) => rows1::<Ex2Flushed>(d),
+        (Opcode::Ex2, _) => rows1::<Ex2>(d),
         (Opcode::Tanh, _) => d.unary(0, |_, a: u32| sp::tanh(a)),
         (Opcode::Abs, _) => d.unary(k, |k, a: u32| into(k, fl::abs32(a))),
         (Opcode::Neg, _) => d.unary(k, |k, a: u32| into(k, fl::neg32(a))),
@@ -208,6 +213,56 @@ fn single(d: &mut Decoder<'_>) -> Decoded {
         (Opcode::Max, _) => d.binary(k, |k, a: u32, b: u32| fl::max32(into(k, a), into(k, b), mode(k))),
         _ => refuse("it has no such type"),
     }
+}
+
+macro_rules! on_rows {
+    ($($(#[$doc:meta])* $name:ident, $flushed:ident = $function:ident($($operand:ident),*);)*) => {$(
+        $(#[$doc])*
+        pub struct $name;
+        /// The same with `.ftz`.
+        pub struct $flushed;
+        on_rows!($name, $function, false, $($operand),*);
+        on_rows!($flushed, $function, true, $($operand),*);
+    )*};
+    ($name:ident, $function:ident, $ftz:literal, $($operand:ident),*) => {
+        impl OnRows<{ [$(stringify!($operand)),*].len() }> for $name {
+            #[inline(always)]
+            fn apply([$($operand),*]: [&Row; [$(stringify!($operand)),*].len()]) -> Row {
+                rows::$function($($operand,)* $ftz)
+            }
+        }
+    };
+}
+
+on_rows! {
+    /// `ex2.approx`.
+    Ex2, Ex2Flushed = ex2(a);
+    /// `lg2.approx`.
+    Lg2, Lg2Flushed = lg2(a);
+    /// `rcp.approx`.
+    Rcp, RcpFlushed = rcp(a);
+    /// `rsqrt.approx`.
+    Rsqrt, RsqrtFlushed = rsqrt(a);
+    /// `sqrt.approx`.
+    Sqrt, SqrtFlushed = sqrt(a);
+    /// `div.full`.
+    DivFull, DivFullFlushed = div_full(a, b);
+    /// `div.approx`.
+    DivApprox, DivApproxFlushed = div_approx(a, b);
+}
+
+fn rows1<F: OnRows<1>>(d: &mut Decoder<'_>) -> Decoded {
+    let a = d.source::<u32>(1)?;
+    let to = d.destination::<u32>(0, false)?;
+    d.emit(Op { d: to, a, ..d.op_of::<UnaryRow<F>>() });
+    Ok(())
+}
+
+fn rows2<F: OnRows<2>>(d: &mut Decoder<'_>) -> Decoded {
+    let (a, b) = (d.source::<u32>(1)?, d.source::<u32>(2)?);
+    let to = d.destination::<u32>(0, false)?;
+    d.emit(Op { d: to, a, b, ..d.op_of::<BinaryRow<F>>() });
+    Ok(())
 }
 
 /// `add`, `sub` and `fma` of binary32 with operands of sixteen bits: widened first, which is exact.

@@ -4,9 +4,10 @@ use std::marker::PhantomData;
 
 use crate::emulate::context::Context;
 use crate::emulate::decode::{Address, Decoded, Decoder, refuse};
+use crate::emulate::demand::Demand;
 use crate::emulate::op::{Body, Op, Signal};
 use crate::emulate::problem::Trouble;
-use crate::emulate::registers::{LANES, Lane};
+use crate::emulate::registers::{FULL, LANES, Lane};
 use crate::emulate::warp::Warp;
 use crate::fault::Action;
 use crate::memory::shadow::{self, Finding, Instruction};
@@ -24,6 +25,8 @@ pub struct Access {
     pub order: i32,
     /// The lanes that want what is loaded.
     pub wanted: u32,
+    /// The bytes of each lane that something must have written before, as bits from the lowest; 0 for any of them.
+    pub needed: u32,
 }
 
 impl Access {
@@ -130,7 +133,8 @@ impl Memory for InGlobal {
         if let Some(shadow) = &mut context.shadow {
             let cache = &mut context.caches[access.cache as usize];
             let bytes = (size_of::<T>() * N) as u32;
-            let finding = shadow.load(cache, access.instruction(), addresses, mask & access.wanted, bytes);
+            let finding =
+                shadow.load(cache, access.instruction(), addresses, mask & access.wanted, bytes, access.needed);
             found(finding, Space::Global, Action::Read, context)?;
         }
         let cache = &mut context.caches[access.cache as usize];
@@ -166,7 +170,8 @@ impl Memory for InShared {
     ) -> Result<(), Trouble> {
         if let Some(shadow) = &mut context.shadow {
             let bytes = (size_of::<T>() * N) as u32;
-            let finding = shadow.load_shared(access.instruction(), addresses, mask & access.wanted, bytes);
+            let wanted = mask & access.wanted;
+            let finding = shadow.load_shared(access.instruction(), addresses, wanted, bytes, access.needed);
             found(finding, Space::Shared, Action::Read, context)?;
         }
         context.block.shared.load(addresses, mask, out).map_err(refused(Space::Shared, false))
@@ -322,11 +327,15 @@ pub fn addresses(warp: &Warp, op: &Op) -> [u64; LANES] {
 /// The access of an instruction: `e` is its cache, `b` its order.
 #[inline(always)]
 pub fn access(warp: &Warp, context: &Context<'_>, op: &Op) -> Access {
-    let wanted = match context.shadow {
-        Some(_) => warp.registers.truth(context.code.demands[op.e as usize]),
-        None => u32::MAX,
+    let demand = match context.shadow {
+        Some(_) => context.code.demands[op.e as usize],
+        None => Demand::default(),
     };
-    Access { warp: warp.index, cache: op.e, order: op.b, wanted }
+    let wanted = match warp.registers.truth(demand.lanes) {
+        lanes if demand.across && lanes != 0 => u32::MAX,
+        lanes => lanes,
+    };
+    Access { warp: warp.index, cache: op.e, order: op.b, wanted, needed: demand.bytes }
 }
 
 /// How a register keeps an element that was loaded.
@@ -389,8 +398,19 @@ impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Load<M, T, L, 
     #[inline(always)]
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let addresses = addresses(warp, op);
-        let mut out = [[T::default(); LANES]; N];
         let who = access(warp, context, op);
+        if N == 1 && mask == FULL && size_of::<T>() == size_of::<L::Store>() {
+            // SAFETY: a register holds an element of its own size as it is, and nothing else sees it meanwhile.
+            let row = unsafe { &mut *warp.registers.parts_mut::<L>(op.d).cast::<[[T; LANES]; N]>() };
+            return match M::load(context, who, &addresses, mask, row) {
+                Ok(()) => Signal::Next,
+                Err(trouble) => {
+                    context.trouble = Some(trouble);
+                    Signal::Fault
+                }
+            };
+        }
+        let mut out = [[T::default(); LANES]; N];
         if let Err(trouble) = M::load(context, who, &addresses, mask, &mut out) {
             context.trouble = Some(trouble);
             return Signal::Fault;
@@ -503,7 +523,7 @@ fn load_or_store(d: &mut Decoder<'_>) -> Decoded {
         return parameters(d, ty, load, address, &values);
     }
     let (a, imm) = d.wide_address(address);
-    let e = if load { d.load_cache()? } else { d.cache() };
+    let e = if load { d.load_cache(ty.bytes())? } else { d.cache() };
     // `ld.volatile` and its like are relaxed at least.
     let b = order_number(d.form.order, d.form.scope);
     let base = Op { a, b, imm, e, ..d.op_of::<crate::emulate::ops::control::Branch>() };

@@ -12,6 +12,7 @@ use crate::program::{Opcode, Space, Special, Word};
 pub struct Read;
 
 impl Body for Read {
+    #[inline(always)]
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         use Special::*;
         let special = Special::ALL[op.imm as usize];

@@ -113,6 +113,77 @@ impl<const MODE: u8> Body for Shuffle<MODE> {
     }
 }
 
+/// `shfl` by a constant, of the whole warp where it is here, else as [`Shuffle`].
+pub struct ShuffleBy<const MODE: u8, const BY: usize>;
+
+impl<const MODE: u8, const BY: usize> Body for ShuffleBy<MODE, BY> {
+    #[inline(always)]
+    fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        if mask != FULL {
+            return some_shuffled::<MODE>(warp, context, op, mask);
+        }
+        if let Some(shadow) = &mut context.shadow {
+            shadow.warp_sync(warp.index, FULL);
+        }
+        let a = *warp.registers.stored::<u32>(op.a);
+        let mut out = a;
+        let inside = match MODE {
+            UP => {
+                out[BY..].copy_from_slice(&a[..LANES - BY]);
+                FULL << BY
+            }
+            DOWN => {
+                out[..LANES - BY].copy_from_slice(&a[BY..]);
+                FULL >> BY
+            }
+            BUTTERFLY => {
+                for lane in 0..LANES {
+                    out[lane] = a[lane ^ BY];
+                }
+                FULL
+            }
+            _ => {
+                out = [a[BY]; LANES];
+                FULL
+            }
+        };
+        warp.registers.write::<u32>(op.d, &out, FULL);
+        if op.e != 0 {
+            warp.registers.set_truth(op.e, inside, FULL);
+        }
+        Signal::Next
+    }
+}
+
+#[inline(never)]
+fn some_shuffled<const MODE: u8>(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+    Shuffle::<MODE>::run(warp, context, op, mask)
+}
+
+/// The operation for a shuffle of the whole warp by a constant, where there is one.
+fn shuffle_by(d: &Decoder<'_>) -> Decoded<Option<Op>> {
+    let number = |index| match d.operand(index) {
+        Ok(Operand::Integer(bits)) => Some(*bits as u32),
+        _ => None,
+    };
+    let (Some(by), Some(clamp), Some(FULL)) = (number(2), number(3), number(4)) else { return Ok(None) };
+    macro_rules! by {
+        ($mode:ident, $($by:literal)*) => {
+            match by {
+                $($by => d.op_of::<ShuffleBy<$mode, $by>>(),)*
+                _ => return Ok(None),
+            }
+        };
+    }
+    Ok(Some(match clamp {
+        0 if d.form.has(Word::Up) => by!(UP, 1 2 4 8 16),
+        31 if d.form.has(Word::Down) => by!(DOWN, 1 2 4 8 16),
+        31 if d.form.has(Word::Bfly) => by!(BUTTERFLY, 1 2 4 8 16),
+        31 if d.form.has(Word::Idx) => by!(INDEX, 0),
+        _ => return Ok(None),
+    }))
+}
+
 /// `vote`: predicate `a`, lanes `b`; `imm`: all, any, uni, ballot.
 pub struct Vote<const MODE: u8>;
 
@@ -225,11 +296,12 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
                 return refuse("shuffles without `.sync` are not executed: no target of today has them");
             }
             let lanes = d.source::<u32>(4)?;
-            let op = match () {
-                () if d.form.has(Word::Up) => d.op_of::<Shuffle<UP>>(),
-                () if d.form.has(Word::Down) => d.op_of::<Shuffle<DOWN>>(),
-                () if d.form.has(Word::Bfly) => d.op_of::<Shuffle<BUTTERFLY>>(),
-                () => d.op_of::<Shuffle<INDEX>>(),
+            let op = match shuffle_by(d)? {
+                Some(op) => op,
+                None if d.form.has(Word::Up) => d.op_of::<Shuffle<UP>>(),
+                None if d.form.has(Word::Down) => d.op_of::<Shuffle<DOWN>>(),
+                None if d.form.has(Word::Bfly) => d.op_of::<Shuffle<BUTTERFLY>>(),
+                None => d.op_of::<Shuffle<INDEX>>(),
             };
             d.emit(Op { d: to, a, b, c, e, imm: lanes as u64, ..op });
         }

@@ -27,13 +27,15 @@ const PROPERTIES: u32 = SEVERAL | WARPS | BLOCKS;
 pub enum Finding {
     /// It races with an earlier one.
     Race(Race),
-    /// It reads memory that nothing wrote: all its bytes, or for a vector some of each element.
+    /// It reads memory that nothing wrote: bytes that it needs, or all of them.
     Uninitialised {
         /// The lane.
         lane: u8,
         /// Its address.
         address: u64,
-        /// The bytes of the access that nothing wrote, as bits from the lowest.
+        /// Bytes that the lane reads.
+        bytes: u32,
+        /// Those that nothing wrote, as bits from the lowest.
         missing: u32,
     },
     /// It writes to an input.
@@ -42,6 +44,8 @@ pub enum Finding {
         lane: u8,
         /// Its address.
         address: u64,
+        /// Bytes that the lane writes.
+        bytes: u32,
     },
 }
 
@@ -52,6 +56,10 @@ pub struct Race {
     pub lane: u8,
     /// First byte that both access: an address of the space of the access.
     pub address: u64,
+    /// First byte of the later one.
+    pub start: u64,
+    /// Bytes of the later one.
+    pub bytes: u32,
     /// What the later one does.
     pub action: Action,
     /// The earlier one.
@@ -172,6 +180,8 @@ pub(super) struct Clash {
     pub other: Option<usize>,
     /// Whether the same instruction of the same block wrote before: maybe copies of one value.
     pub copies: bool,
+    /// The lanes of the instruction.
+    pub mask: u32,
 }
 
 /// The shadow of a block: see the [module](super).
@@ -576,12 +586,13 @@ impl<'g> Block<'g> {
                     });
                     let copies = earlier.site == actor.site && earlier.block == actor.block;
                     let from = first.max(places[lane]);
-                    if same_value(Clash { lane, from, bytes: first + bytes - from, other, copies }) {
+                    if same_value(Clash { lane, from, bytes: first + bytes - from, other, copies, mask }) {
                         return;
                     }
                 }
-                let address = first.max(places[lane]);
-                found = Some(Race { lane: lane as u8, address, action: action_of(actor.flags), earlier });
+                let (start, action) = (places[lane], action_of(actor.flags));
+                found =
+                    Some(Race { lane: lane as u8, address: first.max(start), start, bytes: width, action, earlier });
             });
         }
         found
@@ -612,8 +623,9 @@ impl<'g> Block<'g> {
             let Some(stamp) = self.touch(true, cell, &actor, 0) else { return };
             if found.is_none() {
                 let earlier = self.seen(true, stamp, &actor, 0);
-                let address = first.max(from);
-                found = Some(Finding::Race(Race { lane: 0, address, action: Action::AsyncWrite, earlier }));
+                let (address, action) = (first.max(from), Action::AsyncWrite);
+                found =
+                    Some(Finding::Race(Race { lane: 0, address, start: from, bytes: bytes as u32, action, earlier }));
             }
         });
         self.shared.cells = Some(cells);
@@ -639,15 +651,18 @@ impl<'g> Block<'g> {
         }
     }
 
-    /// The first lane all of whose bytes nothing wrote, and which of them.
+    /// The first lane that reads what nothing wrote: some byte that it needs, or every byte. `addresses` are told of
+    /// `places`.
     #[inline]
     pub(super) fn unwritten(
         &self,
         written: &Bits,
+        addresses: &[u64; LANES],
         places: &[u64; LANES],
         mask: u32,
         width: u32,
-    ) -> Option<(usize, u32)> {
+        needed: u32,
+    ) -> Option<Finding> {
         if written.is_whole() {
             return None;
         }
@@ -658,7 +673,12 @@ impl<'g> Block<'g> {
         {
             return None;
         }
-        lanes(mask).find(|&lane| written.among(places[lane], width) == 0).map(|lane| (lane, all))
+        lanes(mask).find_map(|lane| {
+            let missing = all & !written.among(places[lane], width);
+            let wrong = missing & needed != 0 || missing == all;
+            let (lane, address) = (lane as u8, addresses[lane]);
+            wrong.then_some(Finding::Uninitialised { lane, address, bytes: width, missing })
+        })
     }
 
     /// Lanes are about to write.

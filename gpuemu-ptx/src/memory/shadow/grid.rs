@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::clocks::{ACTORS, Cover, joined};
-use super::log::Log;
+use super::log::{Log, PENDING};
 use crate::memory::global::Global;
 
-/// Addresses that are followed. Beyond, blocks count as ordered: no race between blocks is told.
+/// Addresses that are followed, and releases of all of them. Beyond, everything counts as ordered that a release might
+/// order: no race between blocks is told, nor one between warps that acquire.
 const FOLLOWED: usize = 1 << 16;
+const RELEASES: usize = 1 << 21;
 
 /// What all blocks of a launch share.
 #[derive(Debug)]
@@ -23,6 +25,7 @@ pub struct Grid {
 #[derive(Debug, Default)]
 struct Variables {
     by_address: FxHashMap<u64, Variable>,
+    releases: usize,
     crowded: bool,
 }
 
@@ -81,10 +84,14 @@ impl Grid {
     ) {
         self.released.store(true, Relaxed);
         let mut variables = self.variables();
-        if variables.by_address.len() >= FOLLOWED && !variables.by_address.contains_key(&address) {
-            variables.crowded = true;
+        let known = variables.by_address.len() < FOLLOWED || variables.by_address.contains_key(&address);
+        if !known || variables.releases >= RELEASES {
+            *variables = Variables { crowded: true, ..Variables::default() };
+        }
+        if variables.crowded {
             return;
         }
+        variables.releases += 1;
         let variable = variables.by_address.entry(address).or_default();
         variable.releases += 1;
         let release = Release { position: variable.releases, device: device.cloned(), block: own.clone() };
@@ -101,6 +108,10 @@ impl Grid {
     /// `None` where nothing was released.
     pub(super) fn acquire(&self, address: u64, block: u32, device: bool, acquired: &mut Acquired) -> Option<Cover> {
         let variables = self.variables();
+        if variables.crowded {
+            // The latest clock but that of what is not over.
+            return Some([PENDING - 1; ACTORS]);
+        }
         let variable = variables.by_address.get(&address)?;
         if device {
             acquired.insert(address, variable.releases);
@@ -130,5 +141,27 @@ impl Grid {
             }
         }
         Some(cover)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beyond_what_is_followed_all_is_ordered() {
+        let grid = Grid::new(&mut Global::default()).unwrap();
+        let (cover, mut acquired) = (Arc::new([1; ACTORS]), Acquired::default());
+        for address in 0..FOLLOWED as u64 {
+            grid.release(address, 0, &cover, Some(&cover), &acquired);
+        }
+        assert!(!grid.is_exhausted());
+        assert_eq!(grid.acquire(7, 1, true, &mut acquired), Some([0; ACTORS]));
+        assert_eq!(grid.sees(&acquired, 0), Some([1; ACTORS]));
+        assert_eq!(grid.sees(&acquired, 2), Some([0; ACTORS]));
+        grid.release(FOLLOWED as u64, 0, &cover, Some(&cover), &acquired);
+        assert!(grid.is_exhausted());
+        assert_eq!(grid.acquire(8, 1, true, &mut acquired), Some([PENDING - 1; ACTORS]));
+        assert_eq!(grid.sees(&acquired, 2), None);
     }
 }

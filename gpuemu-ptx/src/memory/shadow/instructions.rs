@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::block::{Block, Clash, Finding, lanes};
+use super::block::{Block, Clash, Finding, Race, lanes};
 use super::cells::stamp;
 use super::clocks::{ACTORS, Cover};
 use super::log::{ATOMIC, COPY, PENDING, Record, WRITE};
@@ -88,22 +88,23 @@ fn same_value<T: Element, const N: usize>(
             old = old << 8 | u128::from(if here { before } else { mine[at] });
             new = new << 8 | u128::from(mine[at]);
         }
-        old == new || clash.copies && (nearly(old, new, size) || rounded_apart(&values[element], old, new))
+        let noise = || size == 4 && within_noise(old as u32, new as u32, scale(values, clash.mask));
+        old == new || clash.copies && (nearly(old, new, size) || noise())
     })
 }
 
-/// Whether two float32 numbers are as near each other as sums of terms of the size of their row, rounded in two orders:
-/// terms that cancel leave less than the last bits of what is left.
-fn rounded_apart<T: Element>(row: &[T; LANES], a: u128, b: u128) -> bool {
-    if size_of::<T>() != 4 {
-        return false;
-    }
-    // SAFETY: an element of four bytes is any pattern of them.
-    let float = |value: &T| f32::from_bits(u32::from_le(unsafe { std::mem::transmute_copy::<T, u32>(value) }));
-    let (a, b) = (f32::from_bits(a as u32), f32::from_bits(b as u32));
-    let scale =
-        row.iter().map(float).filter(|value| value.is_normal()).fold(0.0, |most: f32, value| most.max(value.abs()));
-    a.is_normal() && b.is_normal() && (a - b).abs() <= scale * (1.0 / 65536.0)
+/// The largest binary32 number that the lanes write.
+fn scale<T: Element, const N: usize>(values: &[[T; LANES]; N], mask: u32) -> f32 {
+    let number = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().unwrap_or_default()).abs();
+    let largest = |lane| bytes_of(values, lane)[..4 * N].chunks_exact(4).map(number).fold(0.0, f32::max);
+    lanes(mask).map(largest).fold(0.0, f32::max)
+}
+
+/// Whether two binary32 numbers differ by what rounding leaves of terms that cancel, given how large numbers are around
+/// them. Integers are no such numbers: they are far smaller.
+fn within_noise(a: u32, b: u32, scale: f32) -> bool {
+    const NOISE: f32 = 1.0 / 65_536.0;
+    scale > 1e-30 && scale.is_finite() && (f32::from_bits(a) - f32::from_bits(b)).abs() <= scale * NOISE
 }
 
 /// Whether two patterns of so many bytes are one floating-point value, or two of half the width, but for the last bits.
@@ -128,6 +129,11 @@ fn nearly(a: u128, b: u128, bytes: usize) -> bool {
         8 => near(64, 11, 1 << 10),
         _ => false,
     }
+}
+
+/// A race in a region, by the addresses that kernels see.
+fn moved(race: Race, base: u64) -> Finding {
+    Finding::Race(Race { address: race.address + base, start: race.start + base, ..race })
 }
 
 impl<'g> Block<'g> {
@@ -172,7 +178,8 @@ impl<'g> Block<'g> {
         None
     }
 
-    /// A load from global memory is about to be done: `width` bytes a lane.
+    /// A load from global memory is about to be done: `width` bytes a lane. `needed` are the bytes that something must
+    /// have written, as bits from the lowest; where it is 0, some byte of each lane must be.
     #[inline(always)]
     pub fn load(
         &mut self,
@@ -181,6 +188,7 @@ impl<'g> Block<'g> {
         addresses: &[u64; LANES],
         mask: u32,
         width: u32,
+        needed: u32,
     ) -> Option<Finding> {
         if let Some(region) = cache.region().filter(|region| region.is_settled())
             && instruction.order == Order::Weak
@@ -188,7 +196,7 @@ impl<'g> Block<'g> {
         {
             return None;
         }
-        self.load_watched(cache, instruction, addresses, mask, width)
+        self.load_watched(cache, instruction, addresses, mask, width, needed)
     }
 
     #[inline(never)]
@@ -199,19 +207,15 @@ impl<'g> Block<'g> {
         addresses: &[u64; LANES],
         mask: u32,
         width: u32,
+        needed: u32,
     ) -> Option<Finding> {
         let found = self.by_region(cache, addresses, mask, width, |this, region, places, mask| {
-            let unwritten = region.written().and_then(|written| {
-                let (lane, missing) = this.unwritten(written, places, mask, width)?;
-                Some(Finding::Uninitialised { lane: lane as u8, address: addresses[lane], missing })
-            });
+            let unwritten =
+                region.written().and_then(|written| this.unwritten(written, addresses, places, mask, width, needed));
             let Some(cells) = region.cells() else { return unwritten };
             let actor = this.actor(instruction.warp, instruction.order, 0, instruction.site, false);
             let race = this.access(false, cells, &actor, places, mask, width, |_| false);
-            let race = race.map(|mut race| {
-                race.address += region.base();
-                Finding::Race(race)
-            });
+            let race = race.map(|race| moved(race, region.base()));
             race.or(unwritten)
         });
         if let Some(scope) = instruction.order.scope()
@@ -253,10 +257,10 @@ impl<'g> Block<'g> {
         reads: bool,
     ) -> Option<Finding> {
         let found = self.by_region(cache, addresses, mask, width, |this, region, places, mask| {
-            let unwritten = region.written().filter(|_| reads).and_then(|written| {
-                let (lane, missing) = this.unwritten(written, places, mask, width)?;
-                Some(Finding::Uninitialised { lane: lane as u8, address: addresses[lane], missing })
-            });
+            let unwritten = region
+                .written()
+                .filter(|_| reads)
+                .and_then(|written| this.unwritten(written, addresses, places, mask, width, u32::MAX));
             let kind = WRITE | ATOMIC;
             let wrong = this.write(region, instruction, kind, addresses, places, mask, width, |_| false);
             wrong.or(unwritten)
@@ -284,7 +288,7 @@ impl<'g> Block<'g> {
     ) -> Option<Finding> {
         if region.role() == Role::Input {
             let lane = mask.trailing_zeros() as usize;
-            return Some(Finding::InputWritten { lane: lane as u8, address: addresses[lane] });
+            return Some(Finding::InputWritten { lane: lane as u8, address: addresses[lane], bytes: width });
         }
         if let Some(written) = region.written() {
             self.note_written(written, places, mask, width);
@@ -292,13 +296,10 @@ impl<'g> Block<'g> {
         let cells = region.cells()?;
         let actor = self.actor(instruction.warp, instruction.order, kind, instruction.site, false);
         let race = self.access(false, cells, &actor, places, mask, width, same);
-        race.map(|mut race| {
-            race.address += region.base();
-            Finding::Race(race)
-        })
+        race.map(|race| moved(race, region.base()))
     }
 
-    /// A load from shared memory is about to be done: `width` bytes a lane.
+    /// A load from shared memory is about to be done: as [`Block::load`].
     #[inline]
     pub fn load_shared(
         &mut self,
@@ -306,14 +307,10 @@ impl<'g> Block<'g> {
         addresses: &[u64; LANES],
         mask: u32,
         width: u32,
+        needed: u32,
     ) -> Option<Finding> {
         let mask = self.within_shared(addresses, mask, width);
-        let unwritten = self.unwritten(&self.shared.written, addresses, mask, width);
-        let unwritten = unwritten.map(|(lane, missing)| Finding::Uninitialised {
-            lane: lane as u8,
-            address: addresses[lane],
-            missing,
-        });
+        let unwritten = self.unwritten(&self.shared.written, addresses, addresses, mask, width, needed);
         let actor = self.actor(instruction.warp, instruction.order, 0, instruction.site, true);
         let race = self.access_shared(&actor, addresses, mask, width, |_| false);
         if instruction.order.scope().is_some() {
@@ -354,12 +351,8 @@ impl<'g> Block<'g> {
         reads: bool,
     ) -> Option<Finding> {
         let mask = self.within_shared(addresses, mask, width);
-        let unwritten = self.unwritten(&self.shared.written, addresses, mask, width).filter(|_| reads);
-        let unwritten = unwritten.map(|(lane, missing)| Finding::Uninitialised {
-            lane: lane as u8,
-            address: addresses[lane],
-            missing,
-        });
+        let unwritten =
+            self.unwritten(&self.shared.written, addresses, addresses, mask, width, u32::MAX).filter(|_| reads);
         self.note_written(&self.shared.written, addresses, mask, width);
         let actor = self.actor(instruction.warp, instruction.order, WRITE | ATOMIC, instruction.site, true);
         let race = self.access_shared(&actor, addresses, mask, width, |_| false);
@@ -543,6 +536,25 @@ impl<'g> Block<'g> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_left_of_terms_that_cancel() {
+        let table = [
+            (1e-7_f32.to_bits(), (-2e-7_f32).to_bits(), 0.5, true),
+            (0, 3e-8_f32.to_bits(), 0.5, true),
+            (0.25_f32.to_bits(), 0.251_f32.to_bits(), 0.5, false),
+            (5, 6, f32::from_bits(1 << 22), false),
+            (f32::NAN.to_bits(), 0, 0.5, false),
+            (0, 1.0_f32.to_bits(), f32::INFINITY, false),
+        ];
+        for (a, b, scale, noise) in table {
+            assert_eq!(within_noise(a, b, scale), noise, "{a:#x}, {b:#x}, {scale}");
+        }
+        let mut values = [[0.25_f32.to_bits(); LANES]; 2];
+        values[1][3] = (-8.0_f32).to_bits();
+        assert_eq!(scale(&values, u32::MAX), 8.0);
+        assert_eq!(scale(&values, 0b0111), 0.25);
+    }
 
     #[test]
     fn copies_that_were_rounded_differently() {

@@ -84,8 +84,8 @@ impl Play<'_> {
         })];
         let halves = [values[0].map(|value| value as u16)];
         let finding = match (name, in_shared) {
-            ("ld", false) => shadow.load(&mut self.cache, instruction, &addresses, mask, 4),
-            ("ld", true) => shadow.load_shared(instruction, &addresses, mask, 4),
+            ("ld", false) => shadow.load(&mut self.cache, instruction, &addresses, mask, 4, u32::MAX),
+            ("ld", true) => shadow.load_shared(instruction, &addresses, mask, 4, u32::MAX),
             ("st", false) => {
                 let finding = shadow.store(&mut self.cache, instruction, &addresses, mask, &values);
                 self.global.store(&mut self.cache, &addresses, mask, &values).unwrap();
@@ -444,15 +444,20 @@ fn inputs_outputs_and_workspaces() {
     let mut cache = Cache::default();
     let at = |site| Instruction { warp: 0, site, order: Order::Weak };
     let row = |base: u64, step: u64| -> [u64; LANES] { std::array::from_fn(|lane| base + lane as u64 * step) };
-    assert_eq!(block.load(&mut cache, at(1), &row(input, 8), u32::MAX, 8), None);
+    assert_eq!(block.load(&mut cache, at(1), &row(input, 8), u32::MAX, 8, u32::MAX), None);
     let finding = block.store(&mut cache, at(2), &row(input, 4), 0b1000, &[[0_u32; LANES]]);
-    assert_eq!(finding, Some(Finding::InputWritten { lane: 3, address: input + 12 }));
-    let finding = block.load(&mut cache, at(3), &row(output, 4), 0b110, 4);
-    assert_eq!(finding, Some(Finding::Uninitialised { lane: 1, address: output + 4, missing: 0xf }));
+    assert_eq!(finding, Some(Finding::InputWritten { lane: 3, address: input + 12, bytes: 4 }));
+    let finding = block.load(&mut cache, at(3), &row(output, 4), 0b110, 4, u32::MAX);
+    assert_eq!(finding, Some(Finding::Uninitialised { lane: 1, address: output + 4, bytes: 4, missing: 0xf }));
     // The even elements, then what is missing.
     block.warp_sync(0, u32::MAX);
     assert_eq!(block.store(&mut cache, at(4), &row(output, 8), u32::MAX, &[[0_u32; LANES]]), None);
-    assert_eq!(block.load(&mut cache, at(5), &row(output, 8), u32::MAX, 8), None, "half of each vector is there");
+    // Half of each vector is there: enough where no more is needed.
+    for (needed, wrong) in [(0xff, true), (0xf0, true), (0x20, true), (0x0f, false), (0, false)] {
+        let finding = block.load(&mut cache, at(5), &row(output, 8), u32::MAX, 8, needed);
+        let missing = Finding::Uninitialised { lane: 0, address: output, bytes: 8, missing: 0xf0 };
+        assert_eq!(finding, wrong.then_some(missing), "{needed:#x}");
+    }
     let missing = global.find(output).unwrap().written().unwrap().missing();
     assert_eq!(missing, (0..32).map(|pair| (pair * 8 + 4, pair * 8 + 8)).collect::<Vec<_>>());
     block.warp_sync(0, u32::MAX);
@@ -460,10 +465,10 @@ fn inputs_outputs_and_workspaces() {
     let mut mixed = row(output, 8);
     mixed[0] = input;
     mixed[1] = input + 300;
-    assert_eq!(block.load(&mut cache, at(6), &mixed, u32::MAX, 4), None);
+    assert_eq!(block.load(&mut cache, at(6), &mixed, u32::MAX, 4, u32::MAX), None);
     mixed[2] = output + 4;
-    let finding = block.load(&mut cache, at(7), &mixed, u32::MAX, 4);
-    assert_eq!(finding, Some(Finding::Uninitialised { lane: 2, address: output + 4, missing: 0xf }));
+    let finding = block.load(&mut cache, at(7), &mixed, u32::MAX, 4, u32::MAX);
+    assert_eq!(finding, Some(Finding::Uninitialised { lane: 2, address: output + 4, bytes: 4, missing: 0xf }));
 }
 
 /// Every access there was, and vector clocks of single threads: slow, and simple enough to be right.

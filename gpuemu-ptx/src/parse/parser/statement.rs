@@ -111,8 +111,15 @@ impl<'a> Parser<'a> {
         }
         let statement = match word {
             "loc" => {
+                let assembly = self.lexer.in_assembly();
                 self.lexer.take_directive(word)?;
-                Statement::Location(Box::new(self.location()?))
+                let location = self.location()?;
+                if assembly {
+                    // LLVM counts the lines of the assembly on from that of the statement which it stands in, as if they
+                    // were lines of the source: the place before it is right for all of it.
+                    return Ok(());
+                }
+                Statement::Location(Box::new(location))
             }
             "pragma" => {
                 self.lexer.take_directive(word)?;

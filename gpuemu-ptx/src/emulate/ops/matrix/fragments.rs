@@ -3,6 +3,7 @@
 use crate::emulate::decode::{Decoded, Decoder};
 use crate::emulate::registers::{LANES, Lane};
 use crate::emulate::warp::Warp;
+use crate::numerics::fragment;
 use crate::program::Operand;
 
 /// A register of a fragment: 32 bits, or 64 for binary64.
@@ -74,6 +75,94 @@ pub fn scatter<W: Word, const ROWS: usize, const COLUMNS: usize, const BITS: usi
             for place in 0..W::BITS / BITS {
                 let (m, n) = at(lane, register, place);
                 *word = word.with(matrix[m][n].laid(place, BITS));
+            }
+        }
+        warp.registers.write::<W>(row, &out, mask);
+    }
+}
+
+/// The first factor of `mma`, by row.
+#[inline(always)]
+pub fn factor_a<W: Word, const M: usize, const K: usize, const BITS: usize>(warp: &Warp, from: &[i32]) -> [[W; K]; M] {
+    let packed = const { W::BITS / BITS };
+    if packed != 2 {
+        return gather::<W, M, K, BITS>(warp, from, |lane, register, place| {
+            fragment::a(lane, register, place, packed, M)
+        });
+    }
+    let mut a = [[W::default(); K]; M];
+    for (register, &row) in from.iter().enumerate() {
+        let words = warp.registers.stored::<W>(row);
+        // Eight rows of eight neighbours in k, four words each.
+        let (m, k) = (register % (M / 8) * 8, register / (M / 8) * 8);
+        for row in 0..8 {
+            for pair in 0..4 {
+                let word = words[4 * row + pair];
+                a[m + row][k + 2 * pair] = word.cut(0, BITS);
+                a[m + row][k + 2 * pair + 1] = word.cut(1, BITS);
+            }
+        }
+    }
+    a
+}
+
+/// The second factor of `mma`, by k.
+#[inline(always)]
+pub fn factor_b<W: Word, const K: usize, const BITS: usize>(warp: &Warp, from: &[i32]) -> [[W; 8]; K] {
+    let packed = const { W::BITS / BITS };
+    if packed != 2 {
+        return gather::<W, K, 8, BITS>(warp, from, |lane, register, place| fragment::b(lane, register, place, packed));
+    }
+    let mut b = [[W::default(); 8]; K];
+    for (register, &row) in from.iter().enumerate() {
+        let words = warp.registers.stored::<W>(row);
+        for pair in 0..4 {
+            let mut column = [W::default(); 8];
+            for n in 0..8 {
+                column[n] = words[4 * n + pair];
+            }
+            b[8 * register + 2 * pair] = column.map(|word| word.cut(0, BITS));
+            b[8 * register + 2 * pair + 1] = column.map(|word| word.cut(1, BITS));
+        }
+    }
+    b
+}
+
+/// The addend of `mma`, by row.
+#[inline(always)]
+pub fn addend<W: Word, const M: usize, const BITS: usize>(warp: &Warp, from: &[i32]) -> [[W; 8]; M] {
+    let packed = const { W::BITS / BITS };
+    if packed != 1 {
+        let at = |lane, register, place| fragment::c(lane, packed * register + place);
+        return gather::<W, M, 8, BITS>(warp, from, at);
+    }
+    let mut c = [[W::default(); 8]; M];
+    for (register, &row) in from.iter().enumerate() {
+        let words = warp.registers.stored::<W>(row);
+        let (to, side) = (register / 2 * 8, register % 2);
+        for m in 0..8 {
+            for pair in 0..4 {
+                c[to + m][2 * pair + side] = words[4 * m + pair];
+            }
+        }
+    }
+    c
+}
+
+/// Writes the result of `mma`.
+#[inline(always)]
+pub fn result<W: Word, const M: usize, const BITS: usize>(warp: &mut Warp, to: &[i32], d: &[[W; 8]; M], mask: u32) {
+    let packed = const { W::BITS / BITS };
+    if packed != 1 {
+        let at = |lane, register, place| fragment::c(lane, packed * register + place);
+        return scatter::<W, M, 8, BITS>(warp, to, d, mask, at);
+    }
+    for (register, &row) in to.iter().enumerate() {
+        let mut out = [W::default(); LANES];
+        let (from, side) = (register / 2 * 8, register % 2);
+        for m in 0..8 {
+            for pair in 0..4 {
+                out[4 * m + pair] = d[from + m][2 * pair + side];
             }
         }
         warp.registers.write::<W>(row, &out, mask);

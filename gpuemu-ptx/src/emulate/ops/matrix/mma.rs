@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::fragments::{Word as Register, gather, registers, scatter};
+use super::fragments::{Word as Register, addend, factor_a, factor_b, registers, result};
 use super::product::{Arithmetic, Bits, Brain, Double, Half, HalfSums, Kind, Product, Small, SmallSums, Tensor, Whole};
 use crate::arch::{Arch, Feature, MatrixFormat, MatrixInstruction};
 use crate::emulate::context::Context;
@@ -11,7 +11,6 @@ use crate::emulate::op::{Body, Op, Signal};
 use crate::emulate::ops::warp::assembled;
 use crate::emulate::registers::{FULL, LANES};
 use crate::emulate::warp::Warp;
-use crate::numerics::fragment;
 use crate::numerics::tensor_core::{Accumulator, Element, SumRule};
 use crate::program::{ScalarType, Shape, Word};
 
@@ -24,17 +23,13 @@ impl<A: Arithmetic, const M: usize, const K: usize, const BITS: usize> Body for 
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         assembled!(warp, context, FULL, mask);
         let lane = const { LANES * <A::Word as Register>::BITS };
-        let packed = const { <A::Word as Register>::BITS / BITS };
         let in_c = M * 8 * A::SUM_BITS / lane;
         let list = &context.code.lists[op.e as usize..];
         let (to, list) = list.split_at(in_c);
         let (from_a, list) = list.split_at(M * K * BITS / lane);
         let (from_b, list) = list.split_at(8 * K * BITS / lane);
-        let a = gather::<_, M, K, BITS>(warp, from_a, |lane, register, place| {
-            fragment::a(lane, register, place, packed, M)
-        });
-        let b =
-            gather::<_, K, 8, BITS>(warp, from_b, |lane, register, place| fragment::b(lane, register, place, packed));
+        let a = factor_a::<_, M, K, BITS>(warp, from_a);
+        let b = factor_b::<_, K, BITS>(warp, from_b);
         let product = Product::decoded(op.imm);
         accumulate::<A, M>(warp, (to, &list[..in_c]), mask, |c| A::multiply(&product, &a, &b, c));
         Signal::Next
@@ -49,18 +44,16 @@ pub fn accumulate<A: Arithmetic, const M: usize>(
     mask: u32,
     add: impl FnOnce(&[[A::Word; 8]; M]) -> [[A::Word; 8]; M],
 ) {
-    let packed = const { <A::Word as Register>::BITS / A::SUM_BITS };
-    let at = |lane, register, place| fragment::c(lane, packed * register + place);
     let c = match A::SUM_BITS {
-        16 => gather::<_, M, 8, 16>(warp, from, at),
-        32 => gather::<_, M, 8, 32>(warp, from, at),
-        _ => gather::<_, M, 8, 64>(warp, from, at),
+        16 => addend::<_, M, 16>(warp, from),
+        32 => addend::<_, M, 32>(warp, from),
+        _ => addend::<_, M, 64>(warp, from),
     };
     let d = add(&c);
     match A::SUM_BITS {
-        16 => scatter::<_, M, 8, 16>(warp, to, &d, mask, at),
-        32 => scatter::<_, M, 8, 32>(warp, to, &d, mask, at),
-        _ => scatter::<_, M, 8, 64>(warp, to, &d, mask, at),
+        16 => result::<_, M, 16>(warp, to, &d, mask),
+        32 => result::<_, M, 32>(warp, to, &d, mask),
+        _ => result::<_, M, 64>(warp, to, &d, mask),
     }
 }
 

@@ -28,17 +28,24 @@ impl<M: Memory, const COUNT: usize, const TRANSPOSED: bool> Body for LoadMatrix<
             return Signal::Fault;
         }
         for matrix in 0..COUNT {
-            let mut elements = [[0u16; 8]; 8];
-            for (row, elements) in elements.iter_mut().enumerate() {
-                for (element, bytes) in elements.iter_mut().zip(rows[0][8 * matrix + row].to_le_bytes().chunks(2)) {
-                    *element = u16::from_le_bytes([bytes[0], bytes[1]]);
+            // A fragment is the matrix row by row, four words each.
+            let mut words = [0u32; LANES];
+            for row in 0..8 {
+                for word in 0..4 {
+                    words[4 * row + word] = (rows[0][8 * matrix + row] >> (32 * word)) as u32;
                 }
             }
-            let out = spread::<TRANSPOSED>(&elements);
+            let out = if TRANSPOSED { transposed(&words) } else { words };
             warp.registers.write::<u32>(context.code.lists[op.c as usize + matrix], &out, mask);
         }
         Signal::Next
     }
+}
+
+/// The fragment of a transposed 8 by 8 matrix of 16-bit elements.
+#[inline(always)]
+fn transposed(words: &[u32; LANES]) -> [u32; LANES] {
+    spread::<true>(&gathered::<false>(words))
 }
 
 /// The fragment of an 8 by 8 matrix of 16-bit elements.
@@ -104,8 +111,8 @@ pub struct Transpose;
 impl Body for Transpose {
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         assembled!(warp, context, FULL, mask);
-        let rows = gathered::<false>(warp.registers.stored::<u32>(op.a));
-        warp.registers.write::<u32>(op.d, &spread::<true>(&rows), mask);
+        let out = transposed(warp.registers.stored::<u32>(op.a));
+        warp.registers.write::<u32>(op.d, &out, mask);
         Signal::Next
     }
 }

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::fragments::gather;
+use super::fragments::{factor_a, factor_b};
 use super::mma::{accumulate, fragments};
 use super::product::{Arithmetic, Brain, Half, HalfSums, Kind, Product, Small, SmallSums, Tensor, Whole};
 use crate::emulate::context::Context;
@@ -29,17 +29,13 @@ impl<A: Arithmetic<Word = u32>, const K: usize, const H: usize, const BITS: usiz
         assembled!(warp, context, FULL, mask);
         let product = Product::decoded(op.imm);
         let lane = LANES * 32;
-        let packed = 32 / BITS;
         let in_c = ROWS * 8 * A::SUM_BITS / lane;
         let (to, list) = context.code.lists[op.e as usize..].split_at(in_c);
         let (from_a, list) = list.split_at(ROWS * H * BITS / lane);
         let (from_b, list) = list.split_at(8 * K * BITS / lane);
         let (from_c, list) = list.split_at(in_c);
-        let a = gather::<u32, ROWS, H, BITS>(warp, from_a, |lane, register, place| {
-            fragment::a(lane, register, place, packed, ROWS)
-        });
-        let b =
-            gather::<u32, K, 8, BITS>(warp, from_b, |lane, register, place| fragment::b(lane, register, place, packed));
+        let a = factor_a::<u32, ROWS, H, BITS>(warp, from_a);
+        let b = factor_b::<u32, K, BITS>(warp, from_b);
         let places = *warp.registers.stored::<u32>(list[0]);
         let selector = product.selector as usize;
         accumulate::<A, ROWS>(warp, (to, from_c), mask, |c| {

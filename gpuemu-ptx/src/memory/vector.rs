@@ -1,0 +1,158 @@
+//! Elements of 4 bytes to and from the places of a whole warp, by instructions of x86-64 with AVX2: loads that end in
+//! one store for eight lanes, so that what reads the row next does not wait for eight stores of one lane each.
+
+use std::arch::asm;
+use std::arch::x86_64::*;
+
+use super::LANES;
+use super::access::Element;
+
+/// Whether the host has the instructions.
+#[inline(always)]
+pub(super) fn is_there() -> bool {
+    std::arch::is_x86_feature_detected!("avx2")
+}
+
+/// Loads 4 bytes of every lane.
+///
+/// # Safety
+///
+/// The host has AVX2; every lane's place, `host` plus its address less `base`, is valid for reads and aligned to 4.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn gather(host: *const u8, base: u64, addresses: &[u64; LANES], out: *mut [u32; LANES]) {
+    // SAFETY: the caller's.
+    let load = |lane: usize| unsafe {
+        let at = host.add(addresses[lane].wrapping_sub(base) as usize);
+        u32::read_relaxed(at) as i32
+    };
+    for part in 0..LANES / 8 {
+        let first = 8 * part;
+        let values = _mm256_setr_epi32(
+            load(first),
+            load(first + 1),
+            load(first + 2),
+            load(first + 3),
+            load(first + 4),
+            load(first + 5),
+            load(first + 6),
+            load(first + 7),
+        );
+        // SAFETY: `out` has room for four parts.
+        unsafe { _mm256_storeu_si256(out.cast::<__m256i>().add(part), values) };
+    }
+}
+
+/// 16 bytes that other threads of the host may write meanwhile.
+///
+/// # Safety
+///
+/// The place is valid for reads.
+#[inline(always)]
+unsafe fn load16(at: *const u8) -> __m128i {
+    let value: __m128i;
+    // SAFETY: the caller's. An instruction of the host's own knows nothing of data races.
+    unsafe {
+        asm!("vmovdqu {value}, [{at}]", value = out(xmm_reg) value, at = in(reg) at,
+            options(nostack, preserves_flags, readonly, pure));
+    }
+    value
+}
+
+/// Loads four times 4 bytes of every lane.
+///
+/// # Safety
+///
+/// As for [`gather`], for 16 bytes.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn gather4(host: *const u8, base: u64, addresses: &[u64; LANES], out: *mut [[u32; LANES]; 4]) {
+    // SAFETY: the caller's.
+    let load = |lane: usize| unsafe { load16(host.add(addresses[lane].wrapping_sub(base) as usize)) };
+    for part in 0..LANES / 8 {
+        let pair = |lane: usize| _mm256_set_m128i(load(8 * part + lane + 4), load(8 * part + lane));
+        let rows = transposed([pair(0), pair(1), pair(2), pair(3)]);
+        for (element, row) in rows.into_iter().enumerate() {
+            // SAFETY: `out` has four rows of four parts each.
+            unsafe { _mm256_storeu_si256(out.cast::<__m256i>().add(4 * element + part), row) };
+        }
+    }
+}
+
+/// Both halves of four registers, transposed as matrices of four by four.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn transposed([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
+    let (ab, cd) = (_mm256_unpacklo_epi32(a, b), _mm256_unpacklo_epi32(c, d));
+    let (ab_high, cd_high) = (_mm256_unpackhi_epi32(a, b), _mm256_unpackhi_epi32(c, d));
+    [
+        _mm256_unpacklo_epi64(ab, cd),
+        _mm256_unpackhi_epi64(ab, cd),
+        _mm256_unpacklo_epi64(ab_high, cd_high),
+        _mm256_unpackhi_epi64(ab_high, cd_high),
+    ]
+}
+
+/// Stores four times 4 bytes of every lane, lanes in order.
+///
+/// # Safety
+///
+/// The host has AVX2; every lane's place is valid for writes of 16 bytes.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn scatter4(host: *mut u8, base: u64, addresses: &[u64; LANES], values: *const [[u32; LANES]; 4]) {
+    let store = |lane: usize, value: __m128i| {
+        // SAFETY: the caller's. An instruction of the host's own knows nothing of data races.
+        unsafe {
+            let at = host.add(addresses[lane].wrapping_sub(base) as usize);
+            asm!("vmovdqu [{at}], {value}", value = in(xmm_reg) value, at = in(reg) at,
+                options(nostack, preserves_flags));
+        }
+    };
+    for part in 0..LANES / 8 {
+        // SAFETY: `values` has four rows of four parts each.
+        let row = |element: usize| unsafe { _mm256_loadu_si256(values.cast::<__m256i>().add(4 * element + part)) };
+        let lanes = transposed([row(0), row(1), row(2), row(3)]);
+        for (lane, value) in lanes.into_iter().enumerate() {
+            store(8 * part + lane, _mm256_castsi256_si128(value));
+        }
+        for (lane, value) in lanes.into_iter().enumerate() {
+            store(8 * part + lane + 4, _mm256_extracti128_si256::<1>(value));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_lane_gets_what_lies_at_its_place() {
+        if !is_there() {
+            return;
+        }
+        let memory: Vec<u32> = (0..512).collect();
+        let addresses: [u64; LANES] = std::array::from_fn(|lane| 1000 + 16 * (lane as u64 * 7 % 32));
+        let host = memory.as_ptr().cast::<u8>();
+        let mut one = [0; LANES];
+        let mut four = [[0; LANES]; 4];
+        // SAFETY: every place is within the vector.
+        unsafe {
+            gather(host, 1000, &addresses, &mut one);
+            gather4(host, 1000, &addresses, &mut four);
+        }
+        for lane in 0..LANES {
+            let word = 4 * (lane as u32 * 7 % 32);
+            assert_eq!(one[lane], word);
+            assert_eq!([0, 1, 2, 3].map(|element: usize| four[element][lane]), [word, word + 1, word + 2, word + 3]);
+        }
+        // Two lanes at one place: the later one wins.
+        let mut stored = vec![0u32; 512];
+        let to: [u64; LANES] = std::array::from_fn(|lane| 16 * (lane as u64 / 2));
+        let values = [0, 1, 2, 3].map(|element| std::array::from_fn(|lane| 100 * lane as u32 + element));
+        // SAFETY: as above.
+        unsafe { scatter4(stored.as_mut_ptr().cast(), 0, &to, &values) };
+        for place in 0..16u32 {
+            let later = 100 * (2 * place + 1);
+            let first = 4 * place as usize;
+            assert_eq!(stored[first..first + 4], [later, later + 1, later + 2, later + 3]);
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! The special-function unit for the 32 lanes of a warp at once: `special`'s arithmetic, bit for bit, without branches,
+//! so that it becomes vector code.
+
+use super::exact::Rounding;
+use super::float::{NAN32, is_nan32, mul32, mul32_ftz};
+use super::special_tables::{EX2, LG2, RCP, RSQRT, SQRT, Segment};
+
+/// Lanes of a warp.
+const LANES: usize = 32;
+
+/// A value of every lane.
+pub type Row = [u32; LANES];
+
+const SIGN: u32 = 0x8000_0000;
+const INFINITY: u32 = 0x7f80_0000;
+const ONE: u32 = 0x3f80_0000;
+/// 2^24, and other scales.
+const UP: f32 = 16_777_216.0;
+
+/// A row by lane.
+#[inline(always)]
+fn row(f: impl Fn(usize) -> u32) -> Row {
+    let mut out = [0; LANES];
+    for (lane, out) in out.iter_mut().enumerate() {
+        *out = f(lane);
+    }
+    out
+}
+
+#[inline(always)]
+fn mul(a: u32, b: f32) -> u32 {
+    mul32(a, b.to_bits(), Rounding::Nearest)
+}
+
+/// `x^2 / 2^19` of 17 bits, each row of partial products cut before it is added. The two low bits of `x` add nothing, and
+/// what the others add stays below 2^16.
+#[inline(always)]
+fn squares(x: &Row) -> Row {
+    let (mut y, mut sum) = ([0u16; LANES], [0u16; LANES]);
+    for lane in 0..LANES {
+        y[lane] = (x[lane] >> 2) as u16;
+    }
+    for bit in 0..15 {
+        for lane in 0..LANES {
+            let taken = ((y[lane] << (15 - bit)) as i16 >> 15) as u16;
+            sum[lane] = sum[lane].wrapping_add((y[lane] >> (14 - bit)) & taken);
+        }
+    }
+    row(|lane| u32::from(sum[lane] >> 1))
+}
+
+/// How a table is used: its constants shifted left by `up`, `offset` added, the sum shifted right by `down`, the square
+/// shifted left by `square_up`.
+struct Use {
+    up: u32,
+    square_up: u32,
+    offset: i64,
+    down: u32,
+}
+
+/// The parabola of every lane; no sum is negative.
+#[inline(always)]
+fn parabolas<const N: usize>(table: &[Segment; N], how: &Use, index: &Row, x: &Row, square: &Row) -> Row {
+    let (mut constant, mut slope, mut curvature) = ([0i32; LANES], [0i32; LANES], [0i32; LANES]);
+    for lane in 0..LANES {
+        (constant[lane], slope[lane], curvature[lane]) = table[index[lane] as usize % N];
+    }
+    let mut out = [0; LANES];
+    for lane in 0..LANES {
+        let first = i64::from(slope[lane]) * i64::from(x[lane] as i32);
+        let second = i64::from(curvature[lane]) * i64::from((square[lane] << how.square_up) as i32);
+        let sum = (i64::from(constant[lane]) << how.up) + first + second + how.offset;
+        out[lane] = (sum as u64 >> how.down) as u32;
+    }
+    out
+}
+
+/// As `special::assemble`, of one lane.
+#[inline(always)]
+fn assemble(sign: u32, exponent: i32, significand: u32) -> u32 {
+    let carry = significand >> 24;
+    let field = exponent + 127 + carry as i32;
+    let bits = (field as u32) << 23 | (significand >> carry) & 0x7f_ffff;
+    sign | if field >= 255 {
+        INFINITY
+    } else if field <= 0 {
+        0
+    } else {
+        bits
+    }
+}
+
+#[inline(always)]
+fn unit_ex2(a: &Row) -> Row {
+    // Seven bits and 23 behind the point, cut; what is out of range is replaced at the end.
+    let fixed = row(|lane| {
+        let magnitude = a[lane] & !SIGN;
+        let exponent = (magnitude >> 23) as i32 - 127;
+        let significand = magnitude & 0x7f_ffff | 0x80_0000;
+        let (left, right) = (exponent.clamp(0, 7) as u32, (-exponent).clamp(0, 31) as u32);
+        let fixed = (significand << left) >> right;
+        let fixed = if magnitude < 0x0080_0000 { 0 } else { fixed };
+        // A negative argument is complemented, not negated, unless it is a whole number.
+        let negative = (a[lane] as i32 >> 31) as u32;
+        let whole = u32::from(fixed & 0x7f_ffff == 0) & negative;
+        (fixed ^ negative).wrapping_add(whole)
+    });
+    let x = row(|lane| fixed[lane] & 0x1_ffff);
+    let index = row(|lane| fixed[lane] >> 17 & 63);
+    let how = Use { up: 13, square_up: 0, offset: 0x77e2, down: 15 };
+    let sums = parabolas(&EX2, &how, &index, &x, &squares(&x));
+    row(|lane| {
+        let magnitude = a[lane] & !SIGN;
+        let usual = assemble(0, fixed[lane] as i32 >> 23, sums[lane]);
+        let large = if a[lane] & SIGN != 0 { 0 } else { INFINITY };
+        let known = if magnitude >= 0x4300_0000 { large } else { usual };
+        if magnitude > INFINITY { NAN32 } else { known }
+    })
+}
+
+/// `special::ex2` of every lane.
+#[inline(always)]
+pub fn ex2(a: &Row, ftz: bool) -> Row {
+    if ftz {
+        return unit_ex2(a);
+    }
+    let small = |lane: usize| f32::from_bits(a[lane]) < -126.0;
+    let result = unit_ex2(&row(|lane| if small(lane) { mul(a[lane], 0.5) } else { a[lane] }));
+    row(|lane| {
+        let square = mul32(result[lane], result[lane], Rounding::Nearest);
+        if small(lane) { square } else { result[lane] }
+    })
+}
+
+#[inline(always)]
+fn unit_rcp(a: &Row) -> Row {
+    let x = row(|lane| a[lane] & 0xffff);
+    let index = row(|lane| a[lane] >> 16 & 127);
+    let how = Use { up: 13, square_up: 0, offset: 0x47e7, down: 15 };
+    let sums = parabolas(&RCP, &how, &index, &x, &squares(&row(|lane| 2 * x[lane])));
+    row(|lane| {
+        let (sign, field, mantissa) = (a[lane] & SIGN, a[lane] >> 23 & 255, a[lane] & 0x7f_ffff);
+        let usual = assemble(sign, 126 - field as i32, sums[lane]);
+        let top = if mantissa != 0 { NAN32 } else { sign };
+        let known = if field == 255 { top } else { usual };
+        if field == 0 { sign | INFINITY } else { known }
+    })
+}
+
+/// `special::rcp` of every lane.
+#[inline(always)]
+pub fn rcp(a: &Row, ftz: bool) -> Row {
+    if ftz {
+        return unit_rcp(a);
+    }
+    let scale = |lane: usize| {
+        let magnitude = a[lane] & !SIGN;
+        let small = magnitude & INFINITY == 0 && magnitude != 0;
+        let large = magnitude > 0x7e80_0000 && magnitude < INFINITY;
+        let scale = if large { 0.25 } else { 1.0 };
+        if small { UP } else { scale }
+    };
+    let result = unit_rcp(&row(|lane| if scale(lane) == 1.0 { a[lane] } else { mul(a[lane], scale(lane)) }));
+    row(|lane| if scale(lane) == 1.0 { result[lane] } else { mul(result[lane], scale(lane)) })
+}
+
+#[inline(always)]
+fn unit_rsqrt(a: &Row) -> Row {
+    let x = row(|lane| a[lane] & 0x1_ffff);
+    // The lowest bit of the exponent, which is one more than that of the field.
+    let index = row(|lane| (!(a[lane] >> 23) & 1) << 6 | a[lane] >> 17 & 63);
+    let how = Use { up: 14, square_up: 2, offset: 0x7fff, down: 16 };
+    let sums = parabolas(&RSQRT, &how, &index, &x, &squares(&x));
+    row(|lane| {
+        let (field, mantissa) = ((a[lane] >> 23 & 255) as i32, a[lane] & 0x7f_ffff);
+        let half = (field - 127) >> 1;
+        let usual = assemble(0, -1 - half, sums[lane]);
+        let power = field & 1 != 0 && mantissa == 0;
+        let known = if power { ((127 - half) as u32) << 23 } else { usual };
+        let known = if field == 255 { 0 } else { known };
+        let known = if a[lane] & SIGN != 0 { NAN32 } else { known };
+        let known = if field == 0 { a[lane] & SIGN | INFINITY } else { known };
+        if is_nan32(a[lane]) { NAN32 } else { known }
+    })
+}
+
+/// Whether a lane is subnormal, and not zero.
+#[inline(always)]
+fn is_subnormal(a: u32) -> bool {
+    a & INFINITY == 0 && a & !SIGN != 0
+}
+
+/// Calls `unit` with subnormal lanes times 2^24, and gives their results to `after`. No function: one that takes a
+/// function is not inlined whole.
+macro_rules! scaled {
+    ($a:ident, $ftz:ident, $unit:ident, |$x:ident| $after:expr) => {{
+        if $ftz {
+            return $unit($a);
+        }
+        let result = $unit(&row(|lane| if is_subnormal($a[lane]) { mul($a[lane], UP) } else { $a[lane] }));
+        row(|lane| {
+            let $x = result[lane];
+            if is_subnormal($a[lane]) { $after } else { $x }
+        })
+    }};
+}
+
+/// `special::rsqrt` of every lane.
+#[inline(always)]
+pub fn rsqrt(a: &Row, ftz: bool) -> Row {
+    scaled!(a, ftz, unit_rsqrt, |x| mul(x, 4096.0))
+}
+
+/// `special::sqrt` of every lane.
+#[inline(always)]
+pub fn sqrt(a: &Row, ftz: bool) -> Row {
+    scaled!(a, ftz, unit_sqrt, |x| mul(x, 1.0 / 4096.0))
+}
+
+/// `special::lg2` of every lane.
+#[inline(always)]
+pub fn lg2(a: &Row, ftz: bool) -> Row {
+    scaled!(a, ftz, unit_lg2, |x| (f32::from_bits(x) - 24.0).to_bits())
+}
+
+#[inline(always)]
+fn unit_sqrt(a: &Row) -> Row {
+    let x = row(|lane| a[lane] & 0x1_ffff);
+    let index = row(|lane| (!(a[lane] >> 23) & 1) << 6 | a[lane] >> 17 & 63);
+    let square = squares(&x);
+    let (mut constant, mut slope, mut curvature) = ([0i64; LANES], [0i32; LANES], [0i32; LANES]);
+    for lane in 0..LANES {
+        let segment = SQRT[index[lane] as usize % 128];
+        (constant[lane], slope[lane], curvature[lane]) = (segment.0, segment.1 as i32, segment.2 as i32);
+    }
+    row(|lane| {
+        let sum = constant[lane]
+            + i64::from(slope[lane]) * i64::from(x[lane] as i32)
+            + i64::from(curvature[lane]) * i64::from(square[lane] as i32);
+        let exponent = (a[lane] >> 23 & 255) as i32 - 127;
+        let usual = assemble(0, exponent >> 1, (sum as u64 >> 17) as u32);
+        let known = if a[lane] == INFINITY { INFINITY } else { usual };
+        let known = if a[lane] & SIGN != 0 { NAN32 } else { known };
+        let known = if a[lane] & INFINITY == 0 { a[lane] & SIGN } else { known };
+        if is_nan32(a[lane]) { NAN32 } else { known }
+    })
+}
+
+#[inline(always)]
+fn unit_lg2(a: &Row) -> Row {
+    let x = row(|lane| a[lane] & 0x1_ffff);
+    let square = squares(&x);
+    let (mut constant, mut slope, mut curvature) = ([0i32; LANES], [0i32; LANES], [0i32; LANES]);
+    for lane in 0..LANES {
+        (constant[lane], slope[lane], curvature[lane]) = LG2[(a[lane] >> 17 & 63) as usize];
+    }
+    row(|lane| {
+        let fraction = (i64::from(constant[lane]) << 12)
+            + i64::from(slope[lane]) * i64::from(x[lane] as i32)
+            + i64::from(curvature[lane]) * i64::from((square[lane] << 1) as i32)
+            + 0x3345;
+        let field = (a[lane] >> 23 & 255) as i32;
+        let sum = ((i64::from(field - 127) << 38) + fraction) >> 2;
+        // A negative sum is complemented, not negated.
+        let negative = sum >> 63;
+        let magnitude = (sum ^ negative) as u64;
+        // Below 2^44, so that binary64 holds it whole: its exponent is that of the first bit, its significand the rest.
+        let float = (magnitude as f64).to_bits();
+        let bits = ((float >> 52) as i32 - 1023 - 36 + 127) as u32;
+        let usual = (negative as u32) & SIGN | bits << 23 | (float >> 29) as u32 & 0x7f_ffff;
+        let known = if a[lane] == ONE || magnitude == 0 { 0 } else { usual };
+        let known = if field == 255 { INFINITY } else { known };
+        let known = if a[lane] & SIGN != 0 { NAN32 } else { known };
+        let known = if field == 0 { SIGN | INFINITY } else { known };
+        if is_nan32(a[lane]) { NAN32 } else { known }
+    })
+}
+
+/// `special::div_approx` of every lane.
+#[inline(always)]
+pub fn div_approx(a: &Row, b: &Row, ftz: bool) -> Row {
+    if ftz {
+        let result = unit_rcp(b);
+        return row(|lane| mul32_ftz(a[lane], result[lane], Rounding::Nearest));
+    }
+    divided(a, b, |b| if b & INFINITY == 0 { UP } else { 1.0 })
+}
+
+/// `special::div_full` of every lane.
+#[inline(always)]
+pub fn div_full(a: &Row, b: &Row, ftz: bool) -> Row {
+    let large = |b: u32| b & !SIGN > 0x7e80_0000;
+    if ftz {
+        let scale = |b| if large(b) { 0.25f32 } else { 1.0 };
+        let by = |x: u32, b: u32| mul32_ftz(x, scale(b).to_bits(), Rounding::Nearest);
+        let result = unit_rcp(&row(|lane| by(b[lane], b[lane])));
+        return row(|lane| mul32_ftz(by(a[lane], b[lane]), result[lane], Rounding::Nearest));
+    }
+    divided(a, b, |b| {
+        let scale = if b & INFINITY == 0 { UP } else { 1.0 };
+        if large(b) { 0.25 } else { scale }
+    })
+}
+
+/// Both operands times a scale of the divisor's, then the reciprocal and the product.
+#[inline(always)]
+fn divided(a: &Row, b: &Row, scale: impl Fn(u32) -> f32) -> Row {
+    let result = unit_rcp(&row(|lane| mul(b[lane], scale(b[lane]))));
+    row(|lane| mul32(mul(a[lane], scale(b[lane])), result[lane], Rounding::Nearest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::special;
+    use super::*;
+
+    /// Bit patterns that cover every exponent, both ends of every segment and numbers in between.
+    fn arguments() -> Vec<u32> {
+        let mut state = 1u32;
+        let mut found = Vec::new();
+        for top in 0..1 << 16 {
+            for low in [0, 1, 0x7fff, 0x8000, 0xffff] {
+                found.push(top << 16 | low);
+            }
+            for _ in 0..27 {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                found.push(top << 16 | state >> 16);
+            }
+        }
+        found
+    }
+
+    fn agrees(name: &str, rows: impl Fn(&Row) -> Row, one: impl Fn(u32) -> u32) {
+        for chunk in arguments().chunks_exact(LANES) {
+            let a: Row = chunk.try_into().unwrap();
+            let (got, right) = (rows(&a), a.map(&one));
+            if let Some(lane) = (0..LANES).find(|&lane| got[lane] != right[lane]) {
+                panic!("{name} of {:#x}: {:#x} instead of {:#x}", a[lane], got[lane], right[lane]);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_agree_with_one_lane() {
+        for ftz in [false, true] {
+            agrees("ex2", |a| ex2(a, ftz), |a| special::ex2(a, ftz));
+            agrees("rcp", |a| rcp(a, ftz), |a| special::rcp(a, ftz));
+            agrees("rsqrt", |a| rsqrt(a, ftz), |a| special::rsqrt(a, ftz));
+            agrees("sqrt", |a| sqrt(a, ftz), |a| special::sqrt(a, ftz));
+            agrees("lg2", |a| lg2(a, ftz), |a| special::lg2(a, ftz));
+            for b in [0, 1, 0x1234_5678, 0x3f9d_0000, 0x7e80_0001, 0x7f80_0000, 0x7fc0_0000, 0xbf12_3456, 0x8000_0100] {
+                let other = [b; LANES];
+                agrees("div.full", |a| div_full(a, &other, ftz), |a| special::div_full(a, b, ftz));
+                agrees("div.full by", |a| div_full(&other, a, ftz), |a| special::div_full(b, a, ftz));
+                agrees("div.approx", |a| div_approx(a, &other, ftz), |a| special::div_approx(a, b, ftz));
+                agrees("div.approx by", |a| div_approx(&other, a, ftz), |a| special::div_approx(b, a, ftz));
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+"""What test functions, conftest files and benchmarks of kernels use: `@gpuemu.op`, `@gpuemu.cases`, `gpuemu.check`."""
+
+from pytest_gpuemu import (
+    Case,
+    CaseFailed,
+    ConfigError,
+    Failure,
+    GpuemuError,
+    InternalError,
+    Mismatch,
+    NotFoundError,
+    ReferenceFailed,
+    RequestError,
+    Statistics,
+    TestVerdict,
+    Verdict,
+    __version__,
+    cases,
+    check,
+    op,
+)
+
+__all__ = [
+    "Case",
+    "CaseFailed",
+    "ConfigError",
+    "Failure",
+    "GpuemuError",
+    "InternalError",
+    "Mismatch",
+    "NotFoundError",
+    "ReferenceFailed",
+    "RequestError",
+    "Statistics",
+    "TestVerdict",
+    "Verdict",
+    "__version__",
+    "cases",
+    "check",
+    "op",
+]

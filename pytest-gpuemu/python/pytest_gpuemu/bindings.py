@@ -1,0 +1,160 @@
+"""Which functions compute which ops: what `@gpuemu.op` has decorated, and what a contract's `module` names."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pytest_gpuemu import arrays, calling
+from pytest_gpuemu.arrays import Refused
+
+if TYPE_CHECKING:
+    from pytest_gpuemu._core import OpInfo, Project
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclasses.dataclass(frozen=True)
+class Binding:
+    """A decorated function."""
+
+    function: Callable[..., Any]
+    place: str
+    dtypes: tuple[str, ...] | None
+    arrays: str | None
+
+
+_bound: dict[str, list[Binding]] = {}
+
+
+def op(name: str, *, dtypes: Sequence[str] | None = None, arrays: str | None = None) -> Callable[[Function], Function]:
+    """Binds a function to an op of the contract, and returns it as it is.
+
+    `dtypes`: those it computes; all by default. `arrays`: `numpy`, `torch`, `jax`, `tensorflow` or `cupy`, what it is
+    given; by default what the contract's `frameworks` says, else NumPy.
+    """
+    check_names(arrays, dtypes)
+
+    def bind(function: Function) -> Function:
+        place = calling.place_of(function)
+        own = _bound.setdefault(name, [])
+        # A module that is imported again replaces what it has bound.
+        own[:] = [other for other in own if not place or other.place != place]
+        own.append(Binding(function, place, None if dtypes is None else tuple(dtypes), arrays))
+        return function
+
+    return bind
+
+
+def check_names(kind: str | None, dtypes: Sequence[str] | None) -> None:
+    if kind is not None and kind not in arrays.KINDS:
+        raise ValueError(f"arrays={kind!r}, which must be one of {', '.join(arrays.KINDS)}")
+    for dtype in dtypes or ():
+        if dtype not in arrays.DTYPES:
+            raise ValueError(f"{dtype!r} is no dtype of gpuemu: {', '.join(sorted(arrays.DTYPES))}")
+
+
+def kind_for(info: OpInfo, asked: str | None) -> str:
+    """The kind of array that a function of this op is given."""
+    if asked is not None:
+        return asked
+    kinds = (arrays.kind_of(framework) for framework in info.frameworks)
+    return next((kind for kind in kinds if kind), "numpy")
+
+
+class Several:
+    """Functions that together compute one op, each for dtypes of its own; or what is wrong with them."""
+
+    bits = False
+
+    def __init__(self, subjects: Sequence[calling.Subject], wrong: str | None = None) -> None:
+        self.by_dtype: dict[str, calling.Subject] = {}
+        names = [subject.description.removeprefix("function ") for subject in subjects]
+        self.description = "function" + "s" * (len(names) > 1) + " " + ", ".join(names)
+        for subject in subjects:
+            for dtype in subject.dtypes or ():
+                self.by_dtype[dtype] = subject
+        self.dtypes = None if wrong else list(self.by_dtype)
+        self.wrong = wrong
+        kinds = {subject.kind for subject in subjects}
+        self.bits = kinds == {"torch"}
+        if len(kinds) > 1 and "torch" in kinds:
+            self.wrong, self.dtypes = "functions of one op take torch tensors all or none", None
+
+    def run(self, inputs: Any, outputs: Any, params: Any, dtypes: dict[str, str], dtype: str) -> calling.Answers:
+        if self.wrong:
+            raise Refused(self.wrong)
+        return self.by_dtype[dtype].run(inputs, outputs, params, dtypes, dtype)
+
+
+class Failing:
+    """Stands where a function should be that cannot be had; each of its tests says why."""
+
+    bits = False
+    dtypes = None
+
+    def __init__(self, description: str, error: str) -> None:
+        self.description = description
+        self.error = error
+
+    def run(self, *_: Any) -> calling.Answers:
+        raise Refused(self.error)
+
+    def answer(self, *_: Any) -> calling.Answers:
+        raise Refused(self.error)
+
+
+def subject_of(info: OpInfo, root: str) -> Any:
+    """What computes an op: decorated functions, else the contract's `module`, else nothing."""
+    own = _bound.get(info.name, [])
+    below = [binding for binding in own if binding.place.startswith(root + os.sep)]
+    own = below or own
+    if own:
+        subjects = [
+            calling.Subject(binding.function, info, kind_for(info, binding.arrays), binding.dtypes) for binding in own
+        ]
+        if len(own) == 1:
+            return subjects[0]
+        taken: dict[str, str] = {}
+        for binding, subject in zip(own, subjects):
+            subject.dtypes = subject.dtypes if subject.dtypes is not None else list(info.dtypes)
+            for dtype in subject.dtypes:
+                if dtype in taken:
+                    return Failing(
+                        f"functions of {info.name}",
+                        f"op `{info.name}` has two functions for {dtype}: {calling.relative(taken[dtype])} and "
+                        f"{calling.relative(binding.place)}; remove the @gpuemu.op of one of them",
+                    )
+                taken[dtype] = binding.place
+        return Several(subjects)
+    if info.module is None:
+        return None
+    target = info.module if ":" in info.module else f"{info.module}:{info.name}"
+    try:
+        return calling.Subject(calling.resolve(target, root), info, kind_for(info, None))
+    except Exception as error:
+        return Failing(f"function {target}", calling.explain(error))
+
+
+def bind_all(project: Project) -> None:
+    """Binds what is bound by now, and evaluates Python references in this process."""
+    root = os.fspath(project.root)
+    for info in project.ops:
+        bind(project, info)
+        if info.reference is not None:
+            reference: Any
+            try:
+                function = calling.resolve(info.reference, root)
+                reference = calling.Reference(function, info.reference)
+            except Exception as error:
+                reference = Failing(f"reference {info.reference}", calling.explain(error))
+            project.bind_reference(info.name, reference)
+
+
+def bind(project: Project, info: OpInfo) -> None:
+    """Binds an op's functions."""
+    subject = subject_of(info, os.fspath(project.root))
+    if subject is not None:
+        project.bind(info.name, subject)

@@ -1,0 +1,270 @@
+"""gpuemu without pytest: a verdict on one function, for benchmarks of generated kernels."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pytest_gpuemu import _core, bindings, calling
+
+
+@dataclasses.dataclass(frozen=True)
+class Statistics:
+    """Error statistics of one output. ULPs are those of the output's dtype; `worst_of_bound` is the largest error as a
+    share of what was allowed."""
+
+    count: int
+    exceeding: int
+    max_abs: float
+    mean_abs: float
+    p50_abs: float
+    p90_abs: float
+    p99_abs: float
+    max_rel: float
+    mean_rel: float
+    max_ulp: float
+    mean_ulp: float
+    worst_of_bound: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Mismatch:
+    """The first element that differs."""
+
+    index: tuple[int, ...]
+    expected: float
+    got: float
+    allowed: float
+    ulp: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+    """Why a test failed. `check` is one word (`values`, `shape`, `unwritten`, ...); `spec` names the smallest failing
+    case, where there is one; `report` is the whole text."""
+
+    check: str
+    message: str
+    output: str | None
+    spec: str | None
+    first: Mismatch | None
+    statistics: Statistics | None
+    diagnosis: tuple[str, ...]
+    report: str
+
+
+@dataclasses.dataclass(frozen=True)
+class TestVerdict:
+    """What became of one test: its cases, error statistics of each output over all of them, seconds in the function."""
+
+    __test__ = False
+
+    test: str
+    cases: int
+    outputs: Mapping[str, Statistics]
+    seconds: float
+    failure: Failure | None
+
+    @property
+    def passed(self) -> bool:
+        return self.failure is None
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What became of a function. It is true when every test passed."""
+
+    op: str
+    tests: tuple[TestVerdict, ...]
+
+    @property
+    def passed(self) -> bool:
+        return all(test.passed for test in self.tests)
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    @property
+    def cases(self) -> int:
+        return sum(test.cases for test in self.tests)
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        return tuple(test.failure for test in self.tests if test.failure is not None)
+
+    def __str__(self) -> str:
+        failures = self.failures
+        if not failures:
+            return f"{self.op} passed: {self.cases} cases in {len(self.tests)} tests"
+        count = f"{self.op} failed {len(failures)} of {len(self.tests)} tests"
+        return "\n".join([count, *(failure.report.rstrip() for failure in failures)])
+
+
+class Watched(calling.Subject):
+    """A function that may try to look right without computing: before each call that counts, it is called with other
+    values in the very same arrays, so that what it kept by address or identity is wrong."""
+
+    def run(
+        self,
+        inputs: dict[str, np.ndarray],
+        outputs: dict[str, np.ndarray | None],
+        params: dict[str, Any],
+        dtypes: dict[str, str],
+        dtype: str,
+    ) -> calling.Answers:
+        written = [array for array in outputs.values() if array is not None]
+        arrays = [*inputs.values(), *written]
+        kept = [array.copy() for array in arrays]
+        for name, array in inputs.items():
+            if dtypes[name].startswith(("float", "bfloat")):
+                array[...] = array.ravel()[::-1].reshape(array.shape)
+        try:
+            super().run(inputs, outputs, params, dtypes, dtype)
+        except Exception:
+            pass  # The call that counts will say so, unless it is about these values alone.
+        for array, values in zip(arrays, kept):
+            array[...] = values
+        return super().run(inputs, outputs, params, dtypes, dtype)
+
+
+class Library:
+    """`check` with a contract and settings of its own."""
+
+    def __init__(
+        self, contract: str | os.PathLike[str] | None = None, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self.contract = contract
+        self.settings = dict(settings or {})
+
+    def check(
+        self,
+        function: Callable[..., Any],
+        op: str,
+        *,
+        contract: str | os.PathLike[str] | None = None,
+        cases: int | None = None,
+        seed: int | None = None,
+        dtypes: Sequence[str] | None = None,
+        strategies: Sequence[str] | None = None,
+        arrays: str | None = None,
+        case: str | None = None,
+    ) -> Verdict:
+        """See `gpuemu.check`."""
+        settings = {
+            "GPUEMU_CONFIG": "",
+            "GPUEMU_CALIBRATE": "",
+            "GPUEMU_PYTHON": os.environ.get("GPUEMU_PYTHON") or sys.executable,
+            **self.settings,
+            # A case belongs to one test and is asked for by name.
+            "GPUEMU_CASE": "",
+        }
+        if cases is not None:
+            settings["GPUEMU_CASES"] = str(cases)
+        if seed is not None:
+            settings["GPUEMU_SEED"] = str(seed)
+        if strategies is not None:
+            settings["GPUEMU_STRATEGIES"] = ",".join(strategies)
+        bindings.check_names(arrays, dtypes)
+        project = opened(contract if contract is not None else self.contract, settings)
+        info = next((info for info in project.ops if info.name == op), None)
+        if info is None:
+            names = ", ".join(info.name for info in project.ops)
+            raise _not_found(f"no op `{op}` in the contract, which has {names}")
+        project.bind(op, Watched(function, info, bindings.kind_for(info, arrays)))
+        if case is not None:
+            return Verdict(op, (verdict(project.validate(project.test_of_case(case), case)),))
+        tests = [
+            f"{op}::{dtype}::{strategy}"
+            for dtype in info.dtypes
+            if dtypes is None or dtype in dtypes
+            for strategy in info.strategies
+        ]
+        if not tests:
+            raise _not_found(
+                f"op `{op}` has none of the dtypes {', '.join(dtypes or ())}; it has {', '.join(info.dtypes)}"
+            )
+        # Looked up before the function runs, which might put others in their place.
+        made, told = verdict, project.validate
+        return Verdict(op, tuple([made(told(test)) for test in tests]))
+
+
+def _not_found(message: str) -> _core.GpuemuError:
+    error = _core.NotFoundError(message)
+    error.code = "OpNotFound"
+    return error
+
+
+def opened(contract: str | os.PathLike[str] | None, settings: dict[str, str]) -> _core.Project:
+    """A contract by its path, by its text, or the nearest one from the current folder upwards."""
+    if contract is None:
+        return _core.Project(_core.Project.find(Path.cwd()), settings, keep=False)
+    if isinstance(contract, str) and "\n" in contract:
+        return _core.Project(Path.cwd() / "gpuemu.toml", settings, text=contract, keep=False)
+    return _core.Project(Path(contract), settings, keep=False)
+
+
+def verdict(told: Mapping[str, Any]) -> TestVerdict:
+    """The classes above from what `_core` tells."""
+    failure = told["failure"]
+    return TestVerdict(
+        test=told["test"],
+        cases=told["cases"],
+        outputs={name: Statistics(**statistics) for name, statistics in told["outputs"].items()},
+        seconds=told["seconds"],
+        failure=None if failure is None else _failure(failure),
+    )
+
+
+def _failure(told: Mapping[str, Any]) -> Failure:
+    first, statistics = told["first"], told["statistics"]
+    return Failure(
+        check=told["check"],
+        message=told["message"],
+        output=told["output"],
+        spec=told["spec"],
+        first=None if first is None else Mismatch(**{**first, "index": tuple(first["index"])}),
+        statistics=None if statistics is None else Statistics(**statistics),
+        diagnosis=tuple(told["diagnosis"]),
+        report=told["report"],
+    )
+
+
+def check(
+    function: Callable[..., Any],
+    op: str,
+    *,
+    contract: str | os.PathLike[str] | None = None,
+    cases: int | None = None,
+    seed: int | None = None,
+    dtypes: Sequence[str] | None = None,
+    strategies: Sequence[str] | None = None,
+    arrays: str | None = None,
+    case: str | None = None,
+) -> Verdict:
+    """Runs the cases of an op on a function, and says what became of it.
+
+    `contract`: a path, the text of a contract, or by default the nearest `gpuemu.toml`. `cases`: how many a test.
+    `seed`: parent seed of the cases, instead of the contract's: one that the function cannot know, such as
+    `secrets.randbits(63)`. `arrays`: what the function is given, as in `@gpuemu.op`. `case`: the spec of one case.
+
+    The function is called with outputs full of poison, before the right answer exists; between the calls that count, the
+    same arrays hold other values. References that are Python functions are evaluated in another process. Nothing is
+    saved.
+    """
+    return Library().check(
+        function,
+        op,
+        contract=contract,
+        cases=cases,
+        seed=seed,
+        dtypes=dtypes,
+        strategies=strategies,
+        arrays=arrays,
+        case=case,
+    )

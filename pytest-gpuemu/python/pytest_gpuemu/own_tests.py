@@ -1,0 +1,142 @@
+"""Cases for people who write their own test functions: `@gpuemu.cases("softmax")`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_gpuemu import _core, arrays, bindings, calling
+
+if TYPE_CHECKING:
+    from pytest_gpuemu.session import Run
+
+
+class CaseFailed(AssertionError):
+    """An answer is wrong; the message is the whole report."""
+
+
+def cases(
+    op: str,
+    *,
+    dtypes: Sequence[str] | None = None,
+    strategies: Sequence[str] | None = None,
+    arrays: str | None = None,
+) -> Callable[[Any], Any]:
+    """Runs a test function, which has an argument `case`, once for every case of an op. Without `--gpuemu` the test is
+    skipped.
+
+    ```python
+    @gpuemu.cases("softmax")
+    def test_softmax(case):
+        case.check(softmax(case["x"]))
+    ```
+    """
+    bindings.check_names(arrays, dtypes)
+    return pytest.mark.gpuemu(op, dtypes=dtypes, strategies=strategies, arrays=arrays)
+
+
+class Case:
+    """One case: inputs, outputs to write into, parameters and dimensions by name, and a judge."""
+
+    def __init__(self, project: _core.Project, info: _core.OpInfo, test: str, index: int, kind: str) -> None:
+        self._project = project
+        self._info = info
+        self._test = test
+        self._index = index
+        self._kind = kind
+        self._made: _core.Case | None = None
+        self._given: dict[str, Any] = {}
+
+    def _case(self) -> _core.Case:
+        # Planned and built when a test asks for it: collection stays quick, and a rerun gets fresh memory.
+        if self._made is None:
+            self._made = self._project.case(self._project.spec(self._test, self._index))
+            give = arrays.giver(self._kind)
+            made, bits = self._made, self._kind == "torch"
+            tensors = {**made.inputs(bits), **{k: v for k, v in made.outputs(bits).items() if v is not None}}
+            self._given = {name: give(array, made.dtypes[name]) for name, array in tensors.items()}
+        return self._made
+
+    @property
+    def spec(self) -> str:
+        """The line that names the case."""
+        return self._case().spec
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of the test."""
+        return self._case().dtype
+
+    @property
+    def dims(self) -> dict[str, int]:
+        """Sizes by name."""
+        return self._case().dims
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Parameters by name."""
+        return self._case().params
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """Inputs by name, with their strides and offsets."""
+        return {name: self._given[name] for name in self._case().inputs(True)}
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """Outputs by name, full of poison; those whose shape is declared."""
+        return {name: self._given[name] for name in self._case().outputs(True) if name in self._given}
+
+    def __getitem__(self, name: str) -> Any:
+        """A tensor, a parameter or a dimension by name."""
+        made = self._case()
+        for known in (self._given, made.params, made.dims):
+            if name in known:
+                return known[name]
+        raise KeyError(f"{name}: the case has {', '.join([*self._given, *made.params, *made.dims])}")
+
+    def check(self, *results: Any, **named: Any) -> None:
+        """Judges answers: by position in the order of the outputs, or by name; without any, what was written into
+        `outputs`."""
+        __tracebackhide__ = True
+        made = self._case()
+        outputs = made.outputs(True)
+        own = [name for name in outputs if name not in named]
+        values = dict(named)
+        if results:
+            result = results[0] if len(results) == 1 else tuple(results)
+            values.update(calling.by_name(result, own, [*self._info.inouts, *outputs]))
+        answers: calling.Answers = []
+        for name, value in values.items():
+            if value is self._given.get(name):
+                continue
+            declared = outputs.get(name)
+            dtype, array = arrays.from_any(name, value)
+            answers.append((name, dtype, arrays.dense(name, array, None if declared is None else declared.shape)))
+        failure = made.judge(answers)
+        if failure is not None:
+            raise CaseFailed(failure.rstrip("\n"))
+
+    def __repr__(self) -> str:
+        return f"<case {self._index} of {self._test}>"
+
+
+def parameters(run: Run, marker: pytest.Mark) -> tuple[list[Case], list[str]]:
+    """The cases that a mark asks for, and their names."""
+    (op,) = marker.args
+    project = run.project(run.contract())
+    info = next((info for info in project.ops if info.name == op), None)
+    if info is None:
+        raise pytest.UsageError(f"@gpuemu.cases: no op `{op}` in {run.contract()}")
+    kind = bindings.kind_for(info, marker.kwargs.get("arrays"))
+    found: list[Case] = []
+    names: list[str] = []
+    for dtype in marker.kwargs.get("dtypes") or info.dtypes:
+        for strategy in marker.kwargs.get("strategies") or info.strategies:
+            test = f"{op}::{dtype}::{strategy}"
+            for index in range(project.case_count(test)):
+                found.append(Case(project, info, test, index, kind))
+                names.append(f"{dtype}-{strategy}-{index}")
+    return found, names

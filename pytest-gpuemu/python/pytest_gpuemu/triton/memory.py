@@ -1,0 +1,171 @@
+"""The tensors of a launch as memory: where each lies, which share memory, and what nothing has written yet."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .faults import Argument
+
+
+class Array(np.ndarray):
+    """A NumPy array that a Triton kernel takes: `array` makes one of any array, over the same memory."""
+
+    def data_ptr(self) -> int:
+        """Where the first element lies, as Triton asks every tensor."""
+        return int(self.__array_interface__["data"][0])
+
+
+def array(values: Any) -> Array:
+    """A view of a NumPy array, with the same memory and strides, that a Triton kernel takes as an argument."""
+    return np.asarray(values).view(Array)
+
+
+@dataclass
+class Placed:
+    """One tensor argument."""
+
+    name: str
+    first: int
+    """The address of its first element."""
+    start: int
+    """The lowest address of an element: below the first where a stride is negative."""
+    end: int
+    """One past the highest."""
+    element: int
+    constant: bool
+    tensor: Any
+
+    @property
+    def description(self) -> str:
+        dtype = str(self.tensor.dtype).removeprefix("torch.")
+        return f"{dtype} of shape {tuple(self.tensor.shape)}"
+
+
+def placed(name: str, tensor: Any) -> Placed:
+    """Where a tensor lies. `TypeError` for what has no memory on this machine."""
+    if isinstance(tensor, np.ndarray):
+        first = int(tensor.__array_interface__["data"][0])
+        low, high = _bounds(tensor, first)
+        return Placed(name, first, low, high, tensor.itemsize, not tensor.flags.writeable, tensor)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(tensor, torch.Tensor):
+        if tensor.device.type != "cpu":
+            raise TypeError(
+                f"{name}: a tensor on {tensor.device}: the emulator takes tensors of this machine's memory; "
+                f"make it on the CPU, or launch with the GPU's own driver"
+            )
+        if tensor.layout is not torch.strided:
+            raise TypeError(f"{name}: a tensor of layout {tensor.layout} has no memory of its own to lend")
+        first, element = tensor.data_ptr(), tensor.element_size()
+        if tensor.is_contiguous():
+            end = first + tensor.numel() * element
+        elif tensor.numel() == 0:
+            end = first
+        else:
+            last = sum((extent - 1) * stride for extent, stride in zip(tensor.shape, tensor.stride()))
+            end = first + (last + 1) * element
+        return Placed(name, first, first, end, element, False, tensor)
+    base = getattr(tensor, "base", None)
+    if base is not None and hasattr(base, "data_ptr"):
+        # triton.reinterpret: the same memory with another dtype.
+        return placed(name, base)
+    raise TypeError(
+        f"{name}: a {type(tensor).__module__}.{type(tensor).__name__} is no tensor that the emulator can lend: "
+        f"give a torch tensor, or gpuemu.triton.array(...) of a NumPy array"
+    )
+
+
+def _bounds(values: np.ndarray, first: int) -> tuple[int, int]:
+    """The lowest address of an element and the end of the highest; strides may be negative."""
+    if values.size == 0:
+        return first, first
+    steps = [(extent - 1) * stride for extent, stride in zip(values.shape, values.strides)]
+    low = first + sum(step for step in steps if step < 0)
+    return low, first + sum(step for step in steps if step > 0) + values.itemsize
+
+
+@dataclass
+class Memory:
+    """Memory that one or more arguments lie in."""
+
+    start: int
+    end: int
+    arguments: list[Placed] = field(default_factory=list)
+    fixed: bool = False
+    """Whether kernels see it at the address that Python does."""
+
+    @property
+    def name(self) -> str:
+        return " and ".join(dict.fromkeys(argument.name for argument in self.arguments))
+
+    def lent(self, unwritten: list[tuple[int, int]]) -> dict[str, Any]:
+        """As the emulator takes it."""
+        constant = all(argument.constant for argument in self.arguments)
+        element = self.arguments[0].element
+        # Memory without a byte has no address to lend: the emulator makes some of its own.
+        address = self.start if self.end > self.start else 0
+        return {
+            "name": self.name,
+            "address": address,
+            "bytes": self.end - self.start,
+            "element": element,
+            "fixed": self.fixed,
+            "constant": constant,
+            "unwritten": unwritten,
+        }
+
+    def described(self) -> list[Argument]:
+        return [
+            Argument(one.name, one.first - self.start, one.end - self.start, one.element, one.description)
+            for one in self.arguments
+        ]
+
+
+def shared(tensors: list[Placed]) -> tuple[list[Memory], list[tuple[int, int]]]:
+    """The memories that tensors lie in, those that overlap as one, and for every tensor which and where in it."""
+    order = sorted(range(len(tensors)), key=lambda index: (tensors[index].start, -tensors[index].end))
+    memories: list[Memory] = []
+    places: list[tuple[int, int]] = [(0, 0)] * len(tensors)
+    for index in order:
+        tensor = tensors[index]
+        last = memories[-1] if memories else None
+        overlaps = last is not None and (
+            tensor.start < last.end or (tensor.start == last.start and tensor.end == last.end)
+        )
+        if last is None or not overlaps:
+            last = Memory(tensor.start, tensor.end)
+            memories.append(last)
+        last.end = max(last.end, tensor.end)
+        last.arguments.append(tensor)
+        places[index] = (len(memories) - 1, tensor.first - last.start)
+    return memories, places
+
+
+_BY_ADDRESS: dict[int, Any] = {}
+"""Tensors whose addresses Python has taken, weakly."""
+
+
+def lend(tensor: Any) -> int:
+    """The address of a tensor, for kernels that are given it as a number or find it in another tensor. It is lent to every
+    launch for as long as the tensor lives."""
+    place = placed("tensor", tensor)
+    key = id(tensor)
+    _BY_ADDRESS[key] = weakref.ref(tensor, lambda _: _BY_ADDRESS.pop(key, None))
+    return place.first
+
+
+def by_address() -> list[Memory]:
+    """The memory of tensors that are lent by address."""
+    if not _BY_ADDRESS:
+        return []
+    alive = [tensor for reference in list(_BY_ADDRESS.values()) if (tensor := reference()) is not None]
+    tensors = [placed(f"the tensor at {tensor.data_ptr():#x}", tensor) for tensor in alive]
+    memories, _ = shared([tensor for tensor in tensors if tensor.end > tensor.start])
+    for memory in memories:
+        memory.fixed = True
+    return memories

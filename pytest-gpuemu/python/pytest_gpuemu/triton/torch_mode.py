@@ -1,0 +1,226 @@
+"""Torch code that asks for CUDA, on a machine that has none: torch's own function mode answers with CPU tensors.
+
+While the mode is entered, factories with `device="cuda"`, `.cuda()` and `.to("cuda")` give tensors of this machine's memory
+that call themselves CUDA's (`device`, `is_cuda`), and so does what is computed from them. Copies are made where a GPU would
+have made them. Torch itself is untouched: what it does not hand to modes, such as the functions of `torch.cuda`, is as it
+was.
+
+Tensors that are made without values (`torch.empty`) are filled with NaN, or a pattern where they hold integers, and kernels
+that read what nothing wrote to them are told.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils import _device as defaults
+
+from . import uninitialised
+from .memory import lend
+
+_CUDA = torch.device("cuda", 0)
+_CPU = torch.device("cpu")
+_EMPTY = {
+    torch.empty,
+    torch.empty_like,
+    torch.empty_strided,
+    torch.empty_permuted,
+    torch.Tensor.new_empty,
+    torch.Tensor.new_empty_strided,
+}
+# Memory goes to somebody whose writes torch does not count.
+_ESCAPES = {
+    torch.Tensor.numpy,
+    torch.Tensor.__array__,
+    torch.Tensor.__dlpack__,
+    torch.Tensor.untyped_storage,
+    torch.Tensor.storage,
+}
+_DEVICE = torch.Tensor.device.__get__
+_IS_CUDA = torch.Tensor.is_cuda.__get__
+_SET_DATA = torch.Tensor.data.__set__
+
+_HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+_FOUND = importlib.util.find_spec("triton")
+_TRITON = os.path.join(os.path.dirname(str(_FOUND.origin)), "") if _FOUND else _HERE
+
+_STORAGES: dict[int, Any] = {}
+"""Storages that call themselves CUDA's, by address."""
+_ENTERED: list[Any] = []
+
+
+def is_active() -> bool:
+    """Whether torch code that asks for CUDA is served."""
+    return bool(_ENTERED)
+
+
+def enter() -> Any:
+    """Begins; the answer ends it with `leave`."""
+    mode = CudaOnCpu()
+    mode.__enter__()
+    _ENTERED.append(mode)
+    return mode
+
+
+def leave(mode: Any) -> None:
+    """Ends what `enter` began."""
+    _ENTERED.remove(mode)
+    mode.__exit__(None, None, None)
+
+
+def _storage(tensor: torch.Tensor) -> Any:
+    try:
+        return tensor.untyped_storage()
+    except (NotImplementedError, RuntimeError):
+        # Sparse tensors and the like have no storage of their own.
+        return None
+
+
+def calls_itself_cuda(tensor: torch.Tensor) -> bool:
+    """Whether a tensor of the CPU stands for one of CUDA."""
+    storage = _storage(tensor)
+    return storage is not None and storage._cdata in _STORAGES
+
+
+def _mark(tensor: torch.Tensor) -> torch.Tensor:
+    storage = _storage(tensor)
+    if storage is not None and storage._cdata not in _STORAGES:
+        key = storage._cdata
+        _STORAGES[key] = weakref.ref(storage, lambda _: _STORAGES.pop(key, None))
+    return tensor
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors(value)
+
+
+def _is_cuda_device(value: Any) -> bool:
+    if isinstance(value, torch.device):
+        return str(value.type) == "cuda"
+    return isinstance(value, str) and (value == "cuda" or value.startswith("cuda:"))
+
+
+def _is_device(value: Any) -> bool:
+    return isinstance(value, torch.device) or (isinstance(value, str) and value.split(":")[0] in ("cpu", "cuda"))
+
+
+def _poison(tensor: torch.Tensor) -> None:
+    """Fills what holds no values yet with values that show: NaN, or a large number."""
+    if tensor.device.type != "cpu" or not tensor.is_contiguous() or tensor.numel() == 0:
+        return
+    if tensor.dtype is not torch.bool:
+        pattern = 0xFF if tensor.dtype.is_floating_point or tensor.dtype.is_complex else 0x5A
+        ctypes.memset(tensor.data_ptr(), pattern, tensor.numel() * tensor.element_size())
+    uninitialised.made(tensor)
+
+
+class CudaOnCpu(TorchFunctionMode):
+    """Serves torch code that asks for CUDA from this machine's memory."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func == _DEVICE:
+            return _CUDA if calls_itself_cuda(args[0]) else func(*args)
+        if func == _IS_CUDA:
+            return calls_itself_cuda(args[0]) or func(*args)
+        if func is torch.device:
+            return func(*args, **kwargs)
+        if func is torch.Tensor.cuda:
+            return _to_cuda(args[0], args[0])
+        if func is torch.Tensor.cpu:
+            return _to_cpu(args[0], func(*args, **kwargs))
+        if func is torch.Tensor.to:
+            return _moved(func, args, kwargs)
+        if func is torch.Tensor.get_device:
+            return 0 if calls_itself_cuda(args[0]) else func(*args)
+        if func is torch.Tensor.pin_memory:
+            return args[0]
+        if func is torch.Tensor.record_stream:
+            return None
+        if func is torch.Tensor.data_ptr:
+            if not _is_triton(sys._getframe(1).f_code.co_filename):
+                # Somebody else wants the address: kernels may be given it in another way than as a tensor.
+                lend(args[0])
+            return func(*args)
+        if func in _ESCAPES:
+            uninitialised.forget(args[0])
+            return func(*args, **kwargs)
+        return _served(func, args, kwargs)
+
+
+def _is_triton(file: str) -> bool:
+    """Whether code is Triton's, what it makes while it runs included, or this package's."""
+    return file == "<string>" or file.startswith((_TRITON, _HERE))
+
+
+def _served(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Any other function: on the CPU, its answers CUDA's where that was asked for or its arguments are."""
+    asked = kwargs.get("device")
+    if asked is None and defaults.CURRENT_DEVICE is not None and func in defaults._device_constructors():
+        # The default device is a mode of torch's own, which comes after this one.
+        asked = defaults.CURRENT_DEVICE
+    cuda = _is_cuda_device(asked)
+    if cuda:
+        kwargs = {**kwargs, "device": _CPU}
+        kwargs.pop("pin_memory", None)
+    if any(isinstance(value, torch.device) and value.type == "cuda" for value in args):
+        args = tuple(_CPU if isinstance(value, torch.device) and value.type == "cuda" else value for value in args)
+        cuda = True
+    cuda = cuda or (asked is None and any(calls_itself_cuda(tensor) for tensor in _tensors((*args, *kwargs.values()))))
+    answer = func(*args, **kwargs)
+    if func == _SET_DATA:
+        return answer
+    if func in _EMPTY:
+        _poison(answer)
+    if cuda:
+        for tensor in _tensors([answer]):
+            _mark(tensor)
+    return answer
+
+
+def _to_cuda(source: torch.Tensor, answer: torch.Tensor) -> torch.Tensor:
+    """A tensor of CUDA's with these values: a copy, where `source` was on the CPU."""
+    if calls_itself_cuda(source):
+        return answer
+    shares = answer.untyped_storage()._cdata == source.untyped_storage()._cdata
+    return _mark(answer.clone() if shares else answer)
+
+
+def _to_cpu(source: torch.Tensor, answer: torch.Tensor) -> torch.Tensor:
+    """The same the other way."""
+    if calls_itself_cuda(source) and answer.untyped_storage()._cdata == source.untyped_storage()._cdata:
+        return answer.clone()
+    return answer
+
+
+def _moved(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    source, rest = args[0], list(args[1:])
+    target: str | None = None
+    if "device" in kwargs and kwargs["device"] is not None:
+        target = "cuda" if _is_cuda_device(kwargs["device"]) or isinstance(kwargs["device"], int) else "cpu"
+        kwargs = {**kwargs, "device": _CPU}
+    elif rest and (_is_device(rest[0]) or (isinstance(rest[0], int) and not isinstance(rest[0], bool))):
+        target = "cuda" if _is_cuda_device(rest[0]) or isinstance(rest[0], int) else "cpu"
+        rest[0] = _CPU
+    elif rest and isinstance(rest[0], torch.Tensor):
+        target = "cuda" if calls_itself_cuda(rest[0]) else "cpu"
+    answer = func(source, *rest, **kwargs)
+    if target == "cuda":
+        return _to_cuda(source, answer)
+    if target == "cpu":
+        return _to_cpu(source, answer)
+    return _mark(answer) if calls_itself_cuda(source) else answer

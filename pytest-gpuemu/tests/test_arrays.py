@@ -1,0 +1,191 @@
+"""Arrays on their way in and out: memory, strides, dtypes, and other frameworks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpuemu
+import numpy as np
+import pytest
+from pytest_gpuemu import _core, arrays
+
+DTYPES = sorted(arrays.DTYPES)
+
+COPY = """
+[validation]
+strategies = ["layout"]
+cases = 12
+[[ops]]
+name = "copy"
+reference = "relu"
+dtypes = ["float32", "float16", "bfloat16", "float64"]
+[ops.schema]
+dims = { A = [1, 2, 5], B = [3, 4] }
+inputs = { x = ["A", "B"] }
+outputs = { out = ["A", "B"] }
+"""
+
+
+def project(text: str = COPY) -> _core.Project:
+    return _core.Project("gpuemu.toml", {}, text=text, keep=False)
+
+
+def test_inputs_lie_in_memory_as_the_spec_says() -> None:
+    one = project()
+    expected = {
+        "row": (16, 4),
+        "transposed": (4, 20),
+        "reversed": (16, -4),
+    }
+    for layout, strides in expected.items():
+        case = one.case(f"copy::float32::layout{{A=5,B=4}} x:{layout} normal seed=1")
+        x = case.inputs()["x"]
+        assert x.dtype == np.float32 and x.shape == (5, 4)
+        if layout == "reversed":
+            assert any(stride < 0 for stride in x.strides)
+        else:
+            assert x.strides == strides, layout
+
+
+def test_an_array_outlives_its_case() -> None:
+    case = project().case("copy::float32::layout{A=5,B=4} x:transposed normal seed=1")
+    x = case.inputs()["x"]
+    before = x.copy()
+    del case
+    assert np.array_equal(x, before)
+    x[...] = 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+def test_a_right_function_in_every_float_dtype(dtype: str) -> None:
+    verdict = gpuemu.check(lambda x: np.maximum(x, x.dtype.type(0)), "copy", contract=COPY, dtypes=[dtype])
+    assert verdict, str(verdict)
+
+
+def test_every_dtype_crosses_both_ways() -> None:
+    for dtype in DTYPES:
+        text = COPY.replace('dtypes = ["float32", "float16", "bfloat16", "float64"]', 'dtypes = ["float32"]').replace(
+            'inputs = { x = ["A", "B"] }',
+            f'inputs = {{ x = ["A", "B"], y = {{ dims = ["A", "B"], dtype = "{dtype}" }} }}',
+        )
+        text = text.replace('reference = "relu"', 'reference = "refs:none"')
+        values = "normal" if dtype.startswith(("float", "bfloat")) else "full_range"
+        case = project(text).case(f"copy::float32::layout{{A=5,B=4}} x:row normal y:transposed {values} seed=1")
+        y = case.inputs()["y"]
+        assert y.dtype.name == dtype and y.shape == (5, 4) and y.strides == (y.itemsize, 5 * y.itemsize)
+        assert len({bytes(element) for element in y.ravel().view(f"V{y.itemsize}")}) > 1
+        name, array = arrays.from_any("y", y)
+        assert name == dtype and array.tobytes() == y.tobytes()
+
+
+def test_answers_of_other_byte_order() -> None:
+    verdict = gpuemu.check(
+        lambda x: np.maximum(x, 0).astype(x.dtype.newbyteorder(">")), "copy", contract=COPY, dtypes=["float32"]
+    )
+    assert verdict, str(verdict)
+
+
+class Interface:
+    """Something with NumPy's array interface that is no array."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.__array_interface__ = array.__array_interface__
+
+
+class DLPack:
+    """Something with DLPack alone."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __dlpack__(self, **given: Any) -> Any:
+        return self.array.__dlpack__(**given)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize("wrap", [Interface, DLPack])
+def test_answers_through_an_interface(wrap: Any) -> None:
+    verdict = gpuemu.check(lambda x: wrap(np.maximum(x, 0)), "copy", contract=COPY, dtypes=["float32"])
+    assert verdict, str(verdict)
+
+
+# PyTorch.
+
+
+@pytest.fixture
+def torch() -> Any:
+    return pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+def test_torch_tensors(torch: Any, dtype: str) -> None:
+    seen = set()
+
+    def relu(x: Any) -> Any:
+        assert type(x) is torch.Tensor and str(x.dtype) == f"torch.{dtype}"
+        seen.add(x.is_contiguous())
+        return torch.relu(x)
+
+    verdict = gpuemu.check(relu, "copy", contract=COPY, dtypes=[dtype], arrays="torch")
+    assert verdict, str(verdict)
+    assert seen == {True, False}, "strides are kept"
+
+
+def test_torch_writes_into_its_output(torch: Any) -> None:
+    verdict = gpuemu.check(
+        lambda x, out: torch.clamp(x, min=0, out=out), "copy", contract=COPY, dtypes=["float32"], arrays="torch"
+    )
+    assert verdict, str(verdict)
+
+
+def test_torch_requires_no_gradient_to_be_dropped_by_hand(torch: Any) -> None:
+    verdict = gpuemu.check(
+        lambda x: torch.relu(x.clone().requires_grad_()), "copy", contract=COPY, dtypes=["float32"], arrays="torch"
+    )
+    assert verdict, str(verdict)
+
+
+def test_torch_answers_that_are_refused(torch: Any) -> None:
+    class Lazy(torch.Tensor):  # type: ignore[misc, name-defined]
+        pass
+
+    table = [
+        (lambda x: torch.relu(x).as_subclass(Lazy), "a subclass of torch.Tensor may compute when it is read"),
+        (lambda x: torch.relu(x).to("meta"), "returned a tensor without plain memory for out"),
+        (lambda x: torch.relu(x).to_sparse(), "returned a tensor without plain memory for out"),
+        (lambda x: torch.relu(x).to(torch.complex64), "a tensor of complex64, which is no dtype of gpuemu"),
+    ]
+    for function, message in table:
+        verdict = gpuemu.check(function, "copy", contract=COPY, dtypes=["float32"], arrays="torch")
+        assert not verdict and message in verdict.failures[0].message, str(verdict)
+
+
+def test_frameworks_of_the_contract_choose_the_arrays(torch: Any) -> None:
+    kinds = set()
+
+    def relu(x: Any) -> Any:
+        kinds.add(type(x))
+        return torch.relu(x)
+
+    text = COPY.replace('name = "copy"', 'name = "copy"\nframeworks = ["pytorch"]')
+    assert gpuemu.check(relu, "copy", contract=text, dtypes=["float32"])
+    assert kinds == {torch.Tensor}
+
+
+def test_a_framework_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    verdict = gpuemu.check(lambda x: x, "copy", contract=COPY, dtypes=["float32"], arrays="cupy")
+    assert "cupy arrays are asked for, and cupy cannot be imported" in verdict.failures[0].message
+
+
+def test_jax_arrays() -> None:
+    jax = pytest.importorskip("jax")
+    verdict = gpuemu.check(
+        lambda x: jax.numpy.maximum(x, 0), "copy", contract=COPY, dtypes=["float32", "bfloat16"], arrays="jax"
+    )
+    assert verdict, str(verdict)
