@@ -396,7 +396,7 @@ fn special(accumulator: Accumulator, a: &[Part], b: impl Fn(usize) -> Part, c: P
 
 /// m8n8k4 of binary16 where the tensor core has no such product (sm_80 and later), as the routine has it that compilers
 /// write: in binary32, `c` too. For a result in binary32 a chain of fused multiply-adds, to which `c` is added; for one
-/// in binary16 the sums of the upper and of the lower two products, added to `c` in this order.
+/// in binary16 the sums of the lower and of the upper two products, added to `c` in this order.
 #[inline]
 pub fn multiply_add_chain<const M: usize>(
     accumulator: Accumulator,
@@ -418,7 +418,7 @@ pub fn multiply_add_chain<const M: usize>(
                 }
                 Accumulator::F16 => {
                     let pair = |k: usize| fma32(a[k + 1], b[k + 1], mul32(a[k], b[k], NEAREST), NEAREST);
-                    f32_to_f16(add32(add32(*x, pair(2), NEAREST), pair(0), NEAREST)).into()
+                    f32_to_f16(add32(add32(*x, pair(0), NEAREST), pair(2), NEAREST)).into()
                 }
             };
         }
