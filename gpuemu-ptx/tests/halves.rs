@@ -44,7 +44,7 @@ impl Format {
         let below = above - 1;
         let low = self.values[below];
         // What would follow the last: as far from it as its neighbour is.
-        let high = self.values.get(above).copied().unwrap_or(2.0 * low - self.values[below - 1]);
+        let high = self.values.get(above).copied().unwrap_or_else(|| 2.0 * low - self.values[below - 1]);
         let up = match rounding {
             _ if low == magnitude => false,
             Rounding::Zero => false,
