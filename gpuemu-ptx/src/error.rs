@@ -32,7 +32,9 @@ pub enum Error {
     Arch(String),
     /// A tool of NVIDIA's is not there, or what was found is not that tool.
     ToolMissing(String),
-    /// A tool does not take this module: its version of PTX, its target or its text.
+    /// Tools of NVIDIA's are there, and none of them knows this version of PTX, this target or this machine code.
+    ToolUnsuitable(String),
+    /// A tool does not take this module.
     Refused {
         /// One-based line of the PTX text, where the tool names one.
         line: Option<u32>,
@@ -94,6 +96,7 @@ impl fmt::Display for Error {
             }
             Error::UnknownTarget(message)
             | Error::ToolMissing(message)
+            | Error::ToolUnsuitable(message)
             | Error::ToolFailed(message)
             | Error::File(message)
             | Error::Memory(message)

@@ -110,8 +110,18 @@ fn index_wraps() {
             (&case("and.b32 %r4, %r0, 16777215; mul.lo.s32 %r5, %r1, %r4;"), &[1]),
             // Never an address.
             ("mul.lo.s32 %r5, %r2, %r0;\nst.global.u32 [%d0], %r5;", &[]),
+            // Three of them are one finding.
+            (&case("mul.lo.s32 %r4, %r2, %r0;\nmad.lo.s32 %r4, %r1, %r0, %r4;\nmad.lo.s32 %r5, %r0, %r0, %r4;"), &[1]),
+            // What is made of a product is no better than the product.
+            (&case("mul.lo.s32 %r4, %r2, %r0;\nshr.s32 %r5, %r4, 2;"), &[1]),
         ],
     );
+    let three = "mul.lo.s32 %r4, %r2, %r0;\nmad.lo.s32 %r4, %r1, %r0, %r4;\nmad.lo.s32 %r5, %r0, %r0, %r4;";
+    let found = findings(".reqntid 64", &case(three));
+    let found: Vec<_> = found.iter().filter(|finding| finding.rule.name == "index-wraps").collect();
+    let [finding] = found[..] else { panic!("{found:?}") };
+    assert!(finding.message.ends_with("2 more products of this kernel are like it"), "{}", finding.message);
+    assert_eq!(finding.related.iter().map(|related| related.place.line - 7).collect::<Vec<_>>(), [2, 3]);
 }
 
 #[test]
@@ -173,6 +183,22 @@ fn missing_barrier_between_shared_write_and_read() {
              [%r4], %r5;\n@%p1 bra L;",
                 &[2],
             ),
+            // Tiles of a loop: a fast thread writes the next one while a slow one still reads. A second barrier mends it.
+            (
+                "mov.u32 %r20, smem; shl.b32 %r21, %r1, 2; add.s32 %r4, %r20, %r21;\nL: st.shared.u32 [%r4], %r1;\nbar.sync 0;\nld.shared.u32 \
+             %r5, [%r4+4];\n@%p1 bra L;",
+                &[2],
+            ),
+            (
+                "mov.u32 %r20, smem; shl.b32 %r21, %r1, 2; add.s32 %r4, %r20, %r21;\nL: st.shared.u32 [%r4], %r1;\nbar.sync 0;\nld.shared.u32 \
+             %r5, [%r4+4];\nbar.sync 0; @%p1 bra L;",
+                &[],
+            ),
+            // Shifted in place.
+            (
+                "mov.u32 %r20, smem; shl.b32 %r21, %r1, 2; add.s32 %r4, %r20, %r21;\nld.shared.u32 %r5, [%r4+4];\nst.shared.u32 [%r4], %r5;",
+                &[3],
+            ),
             // One thread writes and reads.
             (
                 "mov.u32 %r20, smem; shl.b32 %r21, %r1, 2; add.s32 %r4, %r20, %r21;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 st.shared.u32 [%r4], \
@@ -189,6 +215,13 @@ fn missing_barrier_between_shared_write_and_read() {
             (
                 "mov.u32 %r20, smem; shl.b32 %r21, %r1, 2; add.s32 %r4, %r20, %r21;\nsetp.ge.u32 %p1, %r1, %r0;\n@%p1 bra L;\nst.shared.u32 \
              [%r4], %r1;\nld.shared.u32 %r5, [%r4+4];\nL:",
+                &[5],
+            ),
+            // A tail in two dimensions, as nvcc has it, and both halves of a transposition under it.
+            (
+                "mov.u32 %r20, smem; shl.b32 %r21, %r1, 2; add.s32 %r4, %r20, %r21; setp.ge.s32 %p1, %r1, %r0; setp.ge.s32 %p2, %r2, %r0;\n\
+             or.pred %p3, %p1, %p2; @%p3 bra A;\nst.shared.u32 [%r4], %r1;\nA: not.pred %p4, %p3; and.pred %p5, %p4, %p4; @!%p5 bra L;\n\
+             ld.shared.u32 %r5, [%r4+4];\nL:",
                 &[5],
             ),
             // Threads that what they loaded chooses: it may be one.

@@ -150,7 +150,10 @@ fn doubles_are_told_from_data_of_doubles() {
 #[test]
 fn branches_that_part_a_warp() {
     // Body, lines of the branches that may part a warp.
-    let cases: [(&str, &[u32]); 12] = [
+    let cases: [(&str, &[u32]); 14] = [
+        // Some leave, and others do not.
+        ("mov.u32 %r0, %tid.x;\nsetp.lt.u32 %p0, %r0, 16;\n@%p0 ret;\nL:", &[8]),
+        ("mov.u32 %r0, %ctaid.x;\nsetp.lt.u32 %p0, %r0, 16;\n@%p0 exit;\nL:", &[]),
         ("mov.u32 %r0, %tid.x;\nsetp.lt.u32 %p0, %r0, 16;\n@%p0 bra L;\nL:", &[8]),
         // Whole warps.
         ("mov.u32 %r0, %tid.x;\nsetp.lt.u32 %p0, %r0, 64;\n@%p0 bra L;\nL:", &[]),

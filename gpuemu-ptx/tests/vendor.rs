@@ -218,7 +218,7 @@ fn a_version_or_target_that_one_does_not_know_goes_to_the_next() {
     assert_eq!(folders.each_ref().map(|folder| runs(folder.path())), [0, 1, 1]);
 
     let two = Settings { path: path_of(&[folders[0].path(), folders[1].path()]), ..Settings::default() };
-    let Err(Error::Refused { line: None, message }) = assemble(two) else { panic!("none takes it") };
+    let Err(Error::ToolUnsuitable(message)) = assemble(two) else { panic!("none takes it") };
     assert!(message.contains("takes PTX up to .version 7.8, and the module is of .version 8.0"), "{message}");
     assert!(message.contains("ptxas 12.9") && message.contains("'sm_80' is not defined"), "{message}");
 }
@@ -332,7 +332,7 @@ fn machine_code_that_one_disassembler_does_not_know_goes_to_the_other() {
     let tools = tempfile::tempdir().unwrap();
     let toolbox = || Toolbox::new(on_path(tools.path()));
     put(tools.path(), "nvdisasm", "CUDA disassembler", "12.0", "echo nvdisasm fatal: unknown machine >&2; exit 1");
-    let Err(Error::Refused { message, .. }) = toolbox().sass_mix(b"code") else { panic!("unknown") };
+    let Err(Error::ToolUnsuitable(message)) = toolbox().sass_mix(b"code") else { panic!("unknown") };
     assert!(message.contains("no nvdisasm that is here takes it") && message.contains("unknown machine"), "{message}");
 
     let listing = "echo 'Function : k'; echo '/*0000*/ EXIT ; /* 0x00 */'";
@@ -352,8 +352,61 @@ fn a_source_is_compiled_or_refused() {
     put(tools.path(), "nvcc", "Cuda compiler driver", "13.5", write_last);
     let toolbox = Toolbox::new(on_path(tools.path()));
     let flags = ["-O2".to_owned()];
-    assert_eq!(toolbox.compile(Path::new("a.cu"), "sm_80", &flags).unwrap(), "// PTX of a.cu\n");
+    let compiled = toolbox.compile(Path::new("a.cu"), "sm_80", &flags).unwrap();
+    assert_eq!((compiled.compiler.as_str(), compiled.ptx.as_str()), ("nvcc 13.5", "// PTX of a.cu\n"));
     fs::write(tools.path().join("nvcc.run"), "echo 'a.cu(3): error: expected a \";\"' >&2; exit 2").unwrap();
     let error = toolbox.compile(Path::new("a.cu"), "sm_80", &flags).unwrap_err().to_string();
     assert!(error.contains("refuses a.cu for sm_80") && error.contains("a.cu(3): error: expected a"), "{error}");
+}
+
+#[test]
+fn where_there_is_no_nvcc_the_library_of_the_wheels_compiles() {
+    let root = tempfile::tempdir().unwrap();
+    let site = root.path().join("lib/python3.12/site-packages");
+    for file in ["lib/libnvrtc.so.13", "lib/libnvrtc.alt.so.13", "lib/libnvrtc-builtins.so.13.5", "include/cuda_fp16.h"]
+    {
+        let path = site.join("nvidia/cu13").join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+    let python = root.path().join("python");
+    symlink(script(), &python).unwrap();
+    // Asked for its folders it has two arguments; the script that drives the library has the source as its fifth and the
+    // place of the PTX as its seventh.
+    let run = |compile: &str| {
+        let folders = format!("if [ $# = 2 ]; then echo {}; exit; fi", site.display());
+        fs::write(root.path().join("python.run"), format!("{folders}\n{compile}\n")).unwrap();
+    };
+    let settings = Settings { python: Some(python), ..Settings::default() };
+    let compile = |settings: &Settings| {
+        Toolbox::new(settings.clone()).compile(Path::new("k/a.cu"), "sm_90a", &["-lineinfo".to_owned()])
+    };
+    run("shift 3; echo 13.5; out=$4; echo \"$*\" > \"$out\"");
+    let compiled = compile(&settings).unwrap();
+    assert_eq!(compiled.compiler, "nvrtc 13.5");
+    let (library, include) = (site.join("nvidia/cu13/lib/libnvrtc.so.13"), site.join("nvidia/cu13/include"));
+    assert!(compiled.ptx.starts_with(&format!("{} k/a.cu k/a.cu /", library.display())), "{}", compiled.ptx);
+    let options =
+        format!(" --gpu-architecture=compute_90a -lineinfo --include-path=k --include-path={}\n", include.display());
+    assert!(compiled.ptx.ends_with(&options), "{}", compiled.ptx);
+
+    for (body, said) in [
+        (
+            "echo 'a.cu(3): error: expected a \";\"' >&2; exit 1",
+            "refuses k/a.cu for sm_90a\nit said:\n  a.cu(3): error",
+        ),
+        ("echo 'invalid ELF header' >&2; exit 3", "is of no use\nit said:\n  invalid ELF header"),
+        ("kill -SEGV $$", "was killed by SIGSEGV (signal 11), on k/a.cu for sm_90a"),
+        ("echo 13.5", "succeeded and left no PTX"),
+    ] {
+        run(body);
+        let error = compile(&settings).unwrap_err().to_string();
+        assert!(error.contains(said) && error.contains("libnvrtc.so.13"), "{error}");
+    }
+    // An nvcc that is named is the one that is meant.
+    let named = Settings { nvcc: Some("/nowhere/nvcc".into()), ..settings.clone() };
+    assert!(matches!(compile(&named), Err(Error::ToolMissing(_))));
+    fs::remove_file(library).unwrap();
+    let Err(Error::ToolMissing(message)) = compile(&settings) else { panic!("neither is there") };
+    assert!(message.contains("nvcc is needed and not there") && message.contains("nvidia-cuda-nvrtc"), "{message}");
 }

@@ -156,6 +156,49 @@ fn findings_fail_are_told_or_are_allowed() {
 }
 
 #[test]
+fn figures_that_are_worse_are_annotated() {
+    let place = place(CONTRACT, SCALE);
+    assert_eq!(report(&place, |_| ()), "");
+    place.write(
+        "kernels/scale.ptx",
+        &SCALE.replace("add.f32 %f2", &("add.f32 %f1, %f1, %f1;\n    ".repeat(2) + "add.f32 %f2")),
+    );
+    let found = report(&place, |environment| {
+        environment.snapshots.update = SnapshotUpdate::Nothing;
+        environment.github = true;
+    });
+    let said = "worse than accepted: instructions 10 -> 12";
+    assert_has(&found, &[&format!("artifact::scale::sm_80 failed: {said}, weighted_instructions 10 -> 12\n")]);
+    assert_has(&found, &[&format!("\n::error title=accepted-figures::scale for sm_80: {said}")]);
+    // With a budget of 0.3 it is within it; where regressions do not fail, it is told.
+    for (more, told) in [
+        ("[policies]\nwarn_threshold = 0.3\n", ""),
+        (
+            "[policies]\nfail_on_regression = false\n",
+            "artifact::scale::sm_80: worse than accepted: instructions 10 -> 12",
+        ),
+    ] {
+        place.write("gpuemu.toml", &format!("{CONTRACT}{more}"));
+        let suite = suite(&place, |environment| environment.snapshots.update = SnapshotUpdate::Nothing);
+        assert_eq!(suite.run(TEST).failure, None, "{more}");
+        let lines = suite.finish(&Totals::default()).unwrap().join("\n");
+        assert_eq!(lines.contains("worse"), !told.is_empty(), "{lines}");
+        assert_has(&lines, &[told]);
+    }
+}
+
+#[test]
+fn a_cycle_of_calls_is_told() {
+    let cycle = ".version 8.0\n.target sm_80\n.address_size 64\n.func f;\n.func g { call f; ret; }\n.func f { call g; ret; }\n\
+                 .visible .entry scale() { call f; ret; }\n";
+    let place = place(CONTRACT, cycle);
+    let suite = suite(&place, |_| ());
+    assert_eq!(suite.run(TEST).failure, None);
+    let lines = suite.finish(&Totals::default()).unwrap().join("\n");
+    assert_has(&lines, &["artifact::scale::sm_80: its functions call each other in a cycle: the stack has no bound"]);
+}
+
+#[test]
 fn a_compiler_that_is_missing_is_said() {
     let place = place(&CONTRACT.replace("scale.ptx", "scale.cu"), "");
     place.write("kernels/scale.cu", "extern \"C\" __global__ void scale(const float *x, float *y) {}\n");

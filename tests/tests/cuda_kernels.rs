@@ -137,3 +137,32 @@ fn sums_that_fit_into_registers_no_more_are_caught() {
         );
     }
 }
+
+/// The table of the example's README is made of the accepted figures: those of `ptxas` beside those of the PTX.
+#[test]
+fn the_table_of_the_readme_holds_the_accepted_figures() {
+    let mut snapshots: Vec<PathBuf> = fs::read_dir(Path::new(EXAMPLE).join("gpuemu-snapshots/artifact"))
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "snap"))
+        .collect();
+    snapshots.sort();
+    assert_eq!(snapshots.len(), 20);
+    let mut table = String::new();
+    for path in snapshots {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let (kernel, target) = name.split_once('.').unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        let figure = |name: &str| text.lines().find_map(|line| line.strip_prefix(&format!("{name} = ")));
+        let of = |name: &str| figure(name).unwrap_or_else(|| panic!("{} has no {name}", path.display()));
+        let spilled: u64 =
+            ["ptxas_spill_stores", "ptxas_spill_loads"].map(|name| of(name).parse::<u64>().unwrap()).iter().sum();
+        let occupancy = figure("ptxas_occupancy").map_or("by launch".to_owned(), |percent| format!("{percent}%"));
+        let figures = ["live_registers", "ptxas_registers"].map(of).join(" | ");
+        let rest = ["instructions", "sass_instructions", "load_bytes"].map(of).join(" | ");
+        let shared = of("ptxas_shared");
+        table += &format!("| `{kernel}` | {target} | {figures} | {spilled} | {shared} | {occupancy} | {rest} |\n");
+    }
+    let readme = fs::read_to_string(Path::new(EXAMPLE).join("README.md")).unwrap();
+    assert!(readme.contains(&table), "the table in examples/cuda-kernels/README.md should be:\n{table}");
+}

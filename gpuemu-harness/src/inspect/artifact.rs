@@ -119,10 +119,7 @@ impl<'a> Artifact<'a> {
         let job = Job { ptx: &self.committed.text, target: &self.arch.name, flags: &[] };
         let assembly = match toolbox.assemble(job) {
             Ok(assembly) => assembly,
-            Err(gpuemu_ptx::Error::ToolMissing(why)) => return Ok(Err(why)),
-            Err(gpuemu_ptx::Error::Refused { line: None, message }) if message.starts_with("no ptxas") => {
-                return Ok(Err(message));
-            }
+            Err(gpuemu_ptx::Error::ToolMissing(why) | gpuemu_ptx::Error::ToolUnsuitable(why)) => return Ok(Err(why)),
             Err(gpuemu_ptx::Error::Refused { line, message }) => {
                 let at = line.map_or_else(String::new, |line| format!(":{line}"));
                 return Err(Error::Ptx(format!("{name}{at}: {message}")));

@@ -1,13 +1,13 @@
-//! `GPUEMU_UPDATE=ptx`: the committed PTX of a `.cu` file, compiled again with nvcc.
+//! `GPUEMU_UPDATE=ptx`: the committed PTX of a `.cu` file, compiled again with nvcc or NVRTC.
 
 use crate::error::{Error, Result};
 use crate::files::{alone, write_atomically};
 use crate::inspect::committed::{Record, digest, path_of, shown, source_of};
 use gpuemu_contract::Kernel;
-use gpuemu_ptx::vendor::{Tool, Toolbox};
+use gpuemu_ptx::vendor::{Compiled, Toolbox};
 use std::path::{Path, PathBuf};
 
-/// Compiles the source of a kernel for a target with the nvcc of a toolbox and puts the PTX beside it, in place of the
+/// Compiles the source of a kernel for a target with the compiler of a toolbox and puts the PTX beside it, in place of the
 /// one that is there. When anything fails, the one that is there stays.
 ///
 /// # Errors
@@ -21,16 +21,13 @@ pub fn update(kernel: &Kernel, target: &str, root: &Path, toolbox: &Toolbox) -> 
         let kept = if to.exists() { format!("; {} stays as it is", shown(&to, root)) } else { String::new() };
         Error::Tool(format!("{} was not compiled for {target}{kept}: {error}", shown(source, root)))
     };
-    // `nvcc 13.5 (path)`: where it lies is no business of other machines.
-    let compiler = toolbox.describe(Tool::Nvcc).map_err(failed)?;
-    let compiler = compiler.split(" (").next().unwrap_or_default().to_owned();
     // What is hashed is what was there when the compiler began.
     let digest = digest(source)?;
     let mut flags = vec!["-lineinfo".to_owned()];
     flags.extend(kernel.compile_options.iter().cloned());
-    let ptx = toolbox.compile(source, target, &flags).map_err(failed)?;
+    let Compiled { compiler, ptx } = toolbox.compile(source, target, &flags).map_err(failed)?;
     if !ptx.lines().any(|line| line.trim_start().starts_with(".version")) {
-        let what = gpuemu_ptx::Error::ToolFailed("what nvcc wrote is no PTX, it has no .version".to_owned());
+        let what = gpuemu_ptx::Error::ToolFailed(format!("what {compiler} wrote is no PTX, it has no .version"));
         return Err(failed(what));
     }
     let record = Record { digest, compiler, options: kernel.compile_options.join(" ") };

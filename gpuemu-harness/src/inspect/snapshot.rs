@@ -1,85 +1,17 @@
 //! Baselines: figures held against accepted ones within a budget, in insta's files, reviewed with `cargo insta review`.
-//!
-//! insta's own assertion prints to standard output, which belongs to the runner's events, and panics; its writer is not
-//! public. So the accepted file is read by insta, and the little that its format needs is written here.
 
 use crate::environment::{SnapshotUpdate, Snapshots};
 use crate::error::{Error, Result};
 use crate::files::write_atomically;
+use crate::inspect::accepted::{number, read, text};
+use crate::inspect::baseline::Baseline;
+use crate::inspect::comparison::{Change, Comparison, Row, compare};
 use std::fmt::Write;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// So many figures are shown whether they changed or not.
 const MANY: usize = 12;
-
-/// The folder beside `gpuemu.toml` that holds accepted figures.
-pub const FOLDER: &str = "gpuemu-snapshots";
-
-/// One figure of a baseline.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Metric {
-    /// Its name, unique in the baseline, without `=`.
-    pub name: String,
-    /// Its value, kept to four significant digits.
-    pub value: f64,
-    /// What a change of it means.
-    pub judged: Judged,
-    /// Relative change that is accepted silently, where it is not that of the whole baseline.
-    pub budget: Option<f64>,
-    /// Where a person should look when it changed: `kernels/softmax.cu:12`.
-    pub place: Option<String>,
-}
-
-impl Metric {
-    /// A figure with the budget of its baseline and no place.
-    pub fn new(name: impl Into<String>, value: f64, judged: Judged) -> Metric {
-        Metric { name: name.into(), value, judged, budget: None, place: None }
-    }
-}
-
-/// A tool that reports some of the figures, and that another machine may have not or in another version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tool {
-    /// Its name, which is also that of its fact in [`Baseline::info`]; its figures are called `<name>_...`.
-    pub name: &'static str,
-    /// Its version, or why it reports nothing here.
-    pub version: std::result::Result<String, String>,
-}
-
-/// What a change of a figure means.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Judged {
-    /// Growth beyond the budget is worse. `resolution` is the relative step in which the figure is measured (0 for an
-    /// exact one): it is allowed on top of the budget.
-    LowerIsBetter {
-        /// Relative step of the measurement.
-        resolution: f64,
-    },
-    /// A fall beyond the budget is worse.
-    HigherIsBetter,
-    /// Shown beside the others, never a reason to fail: how many cases were measured.
-    Shown,
-}
-
-/// The figures of one test.
-#[derive(Clone, Debug)]
-pub struct Baseline<'a> {
-    /// The folder of `gpuemu.toml`.
-    pub root: &'a Path,
-    /// The accepted file relative to it, ending in `.snap`.
-    pub file: PathBuf,
-    /// What the figures are, in one line.
-    pub description: String,
-    /// Facts that a reviewer needs beside the figures: dtype, target, profile.
-    pub info: Vec<(&'static str, String)>,
-    /// The figures, in the order they are shown.
-    pub metrics: Vec<Metric>,
-    /// Tools whose figures are compared only where they are there, and judged only by the version that was accepted.
-    pub tools: Vec<Tool>,
-    /// What names of figures begin with that are parts of a whole: shown, and 0 where they are not written.
-    pub parts: &'static [&'static str],
-}
 
 /// When a change is too large, and what follows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,18 +20,6 @@ pub struct Budget {
     pub relative: f64,
     /// Whether a worse figure fails; else it is only told.
     pub fails: bool,
-}
-
-/// How a figure compares with the accepted one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
-    Within,
-    Better,
-    Worse,
-    /// Only one side has it.
-    OneSided,
-    /// A tool's figure that the accepted one cannot be held against: no tool here, none there, or another version.
-    Unjudged,
 }
 
 /// What became of a comparison.
@@ -156,7 +76,7 @@ pub fn judge(baseline: &Baseline<'_>, budget: Budget, settings: &Snapshots) -> R
     }
     let _ = std::fs::remove_file(&pending);
     if settings.update == SnapshotUpdate::Force {
-        write_atomically(&path, text(baseline).as_bytes())?;
+        write_atomically(&path, text(baseline)?.as_bytes())?;
         return Ok(Judgement { unjudged: compared.unjudged, ..Judgement::default() });
     }
     let better = joined(named(Change::Better));
@@ -235,7 +155,7 @@ fn store(baseline: &Baseline<'_>, path: &Path, pending: &Path, settings: &Snapsh
         SnapshotUpdate::Unseen if path.exists() => pending,
         SnapshotUpdate::Unseen | SnapshotUpdate::InPlace | SnapshotUpdate::Force => path,
     };
-    write_atomically(to, text(baseline).as_bytes())?;
+    write_atomically(to, text(baseline)?.as_bytes())?;
     if to == path {
         let _ = std::fs::remove_file(pending);
     }
@@ -263,212 +183,10 @@ fn remember(path: &Path, settings: &Snapshots) -> Result<()> {
     appended.map_err(|error| Error::File(format!("cannot write {}: {error}", list.display())))
 }
 
-/// What an accepted file holds.
-struct Accepted {
-    figures: Vec<(String, f64)>,
-    info: Vec<(String, String)>,
-}
-
-/// An accepted file, `None` where there is none.
-fn read(path: &Path) -> std::result::Result<Option<Accepted>, String> {
-    match std::fs::read(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(format!("cannot be read: {error}")),
-        // insta takes other texts for an old format of its own and says so on standard error.
-        Ok(bytes) if !bytes.starts_with(b"---") => return Err("is no snapshot of insta".to_owned()),
-        Ok(_) => {}
-    }
-    let snapshot = insta::Snapshot::from_file(path).map_err(|error| format!("is no snapshot of insta: {error}"))?;
-    let insta::internals::SnapshotContents::Text(contents) = snapshot.contents() else {
-        return Err("is a binary snapshot".to_owned());
-    };
-    let mut figures = Vec::new();
-    for line in contents.to_string().lines().filter(|line| !line.trim().is_empty()) {
-        let figure = line.split_once('=').map(|(name, value)| (name.trim(), value.trim().parse::<f64>()));
-        match figure {
-            Some((name, Ok(value))) => figures.push((name.to_owned(), value)),
-            _ => return Err(format!("`{line}` is no `name = number`")),
-        }
-    }
-    let info = match snapshot.metadata().private_info() {
-        Some(insta::internals::Content::Map(entries)) => entries
-            .iter()
-            .filter_map(|(name, value)| Some((name.as_str()?.to_owned(), value.as_str()?.to_owned())))
-            .collect(),
-        _ => Vec::new(),
-    };
-    Ok(Some(Accepted { figures, info }))
-}
-
-/// A snapshot file: metadata in YAML (strings in double quotes, which JSON shares with it), then one figure a line.
-fn text(baseline: &Baseline<'_>) -> String {
-    let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let mut text = format!("---\nsource: gpuemu.toml\ndescription: {}\n", quoted(&baseline.description));
-    if !baseline.info.is_empty() {
-        text.push_str("info:\n");
-    }
-    for (name, value) in &baseline.info {
-        let _ = writeln!(text, "  {name}: {}", quoted(value));
-    }
-    text.push_str("---\n");
-    for metric in &baseline.metrics {
-        let _ = writeln!(text, "{} = {}", metric.name, number(metric.value));
-    }
-    text
-}
-
-/// Four significant digits; whole numbers up to a million in full.
-fn number(value: f64) -> String {
-    let magnitude = value.abs();
-    if !value.is_finite() || (value.fract() == 0.0 && magnitude < 1e6) {
-        return format!("{value}");
-    }
-    if (1e-3..1e6).contains(&magnitude) {
-        let digits = (3 - magnitude.log10().floor() as i32).max(0) as usize;
-        let text = format!("{value:.digits$}");
-        return if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
-    }
-    format!("{value:.3e}")
-}
-
-/// One figure on both sides.
-struct Row {
-    name: String,
-    accepted: Option<f64>,
-    now: Option<f64>,
-    change: Change,
-    place: Option<String>,
-}
-
-impl Row {
-    /// `out.max_ulp 0.5 -> 3.2`
-    fn told(&self) -> String {
-        let side = |value: Option<f64>| value.map_or_else(|| "nothing".to_owned(), number);
-        format!("{} {} -> {}", self.name, side(self.accepted), side(self.now))
-    }
-
-    fn cells(&self) -> [String; 4] {
-        let side = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
-        let part = match (self.accepted, self.now) {
-            (Some(accepted), Some(now)) if accepted != 0.0 && accepted != now => {
-                let change = 100.0 * (now / accepted - 1.0);
-                if change.abs() < 1000.0 { format!("{change:+.0}%") } else { format!("x {:.0}", now / accepted) }
-            }
-            _ => String::new(),
-        };
-        let word = match self.change {
-            Change::Within => "",
-            Change::Better => "better",
-            Change::Worse => "worse",
-            Change::OneSided => "not on both sides",
-            Change::Unjudged => "not judged",
-        };
-        let place = match (&self.place, self.change) {
-            (Some(place), Change::Worse | Change::Better) => format!("at {place}"),
-            _ => String::new(),
-        };
-        let remark =
-            [part.as_str(), word, &place].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-        [self.name.clone(), side(self.accepted), side(self.now), remark]
-    }
-}
-
-/// All figures of both sides.
-#[derive(Default)]
-struct Comparison {
-    rows: Vec<Row>,
-    /// What is told of the figures that are not judged.
-    unjudged: Vec<String>,
-}
-
-fn compare(accepted: &Accepted, baseline: &Baseline<'_>, budget: f64) -> Comparison {
-    let now = &baseline.metrics;
-    let mut rows: Vec<Row> = now
-        .iter()
-        .map(|metric| {
-            let old = accepted.figures.iter().find(|(name, _)| *name == metric.name).map(|(_, value)| *value);
-            // As it would be read again, so that equal files are equal figures.
-            let value = number(metric.value).parse().unwrap_or(metric.value);
-            let budget = metric.budget.unwrap_or(budget);
-            let change = old.map_or(Change::OneSided, |old| change(old, value, metric.judged, budget));
-            let (name, place) = (metric.name.clone(), metric.place.clone());
-            Row { name, accepted: old, now: Some(value), change, place }
-        })
-        .collect();
-    let gone = accepted.figures.iter().filter(|(name, _)| !now.iter().any(|metric| metric.name == *name));
-    rows.extend(gone.map(|(name, value)| Row {
-        name: name.clone(),
-        accepted: Some(*value),
-        now: None,
-        change: Change::OneSided,
-        place: None,
-    }));
-    for row in rows.iter_mut().filter(|row| baseline.parts.iter().any(|part| row.name.starts_with(part))) {
-        row.accepted.get_or_insert(0.0);
-        row.now.get_or_insert(0.0);
-        row.change = Change::Within;
-    }
-    let unjudged = baseline.tools.iter().filter_map(|tool| set_apart(&mut rows, tool, accepted)).collect();
-    Comparison { rows, unjudged }
-}
-
-/// Takes a tool's figures out of the judgement where the two sides have not the same tool, and says so.
-fn set_apart(rows: &mut [Row], tool: &Tool, accepted: &Accepted) -> Option<String> {
-    let prefix = format!("{}_", tool.name);
-    let old = accepted.info.iter().find(|(name, _)| name == tool.name).map(|(_, version)| version);
-    if tool.version.as_ref().ok() == old {
-        return None;
-    }
-    let mut changed = Vec::new();
-    let mut any = false;
-    for row in rows.iter_mut().filter(|row| row.name.starts_with(&prefix)) {
-        any = true;
-        if row.change != Change::Within {
-            row.change = Change::Unjudged;
-            changed.push(row.told());
-        }
-    }
-    let changed = if changed.is_empty() { "no figure differs".to_owned() } else { changed.join(", ") };
-    any.then(|| match (&tool.version, old) {
-        (Err(why), _) => format!("accepted figures of {} are not compared: {why}", tool.name),
-        (Ok(version), None) => {
-            format!("figures of {} {version} are not accepted yet: INSTA_UPDATE=force keeps them", tool.name)
-        }
-        (Ok(version), Some(old)) => {
-            format!("{} is {version} and was {old}, so its figures are told and not judged: {changed}", tool.name)
-        }
-    })
-}
-
-fn change(accepted: f64, now: f64, judged: Judged, budget: f64) -> Change {
-    let (less, more, resolution) = match judged {
-        Judged::LowerIsBetter { resolution } => (Change::Better, Change::Worse, resolution),
-        Judged::HigherIsBetter => (Change::Worse, Change::Better, 0.0),
-        Judged::Shown => return Change::Within,
-    };
-    if accepted == now || (accepted.is_nan() && now.is_nan()) {
-        return Change::Within;
-    }
-    // A figure that is no number any more is worse in either direction.
-    if now.is_nan() {
-        return Change::Worse;
-    }
-    if accepted.is_nan() {
-        return Change::Better;
-    }
-    let allowed = (1.0 + budget) * (1.0 + resolution) * (1.0 + 1e-9);
-    if now.abs() > accepted.abs() * allowed {
-        more
-    } else if now.abs() * allowed < accepted.abs() {
-        less
-    } else {
-        Change::Within
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inspect::baseline::{FOLDER, Judged, Metric, Tool};
 
     const LOWER: Judged = Judged::LowerIsBetter { resolution: 0.0 };
     const BUDGET: Budget = Budget { relative: 0.1, fails: true };
@@ -490,53 +208,6 @@ mod tests {
     }
 
     #[test]
-    fn changes_by_hand() {
-        let stepped = Judged::LowerIsBetter { resolution: 0.25 };
-        let table = [
-            (1.0, 1.1, LOWER, Change::Within),
-            (1.0, 1.11, LOWER, Change::Worse),
-            (1.1, 1.0, LOWER, Change::Within),
-            (1.2, 1.0, LOWER, Change::Better),
-            (0.0, 1e-30, LOWER, Change::Worse),
-            (1e-30, 0.0, LOWER, Change::Better),
-            (0.0, 0.0, LOWER, Change::Within),
-            (1.0, 1.37, stepped, Change::Within),
-            (1.0, 1.38, stepped, Change::Worse),
-            (0.5, 0.4, Judged::HigherIsBetter, Change::Worse),
-            (0.4, 0.5, Judged::HigherIsBetter, Change::Better),
-            (60.0, 5.0, Judged::Shown, Change::Within),
-            (1.0, f64::INFINITY, LOWER, Change::Worse),
-            (f64::INFINITY, f64::INFINITY, LOWER, Change::Within),
-            (1.0, f64::NAN, LOWER, Change::Worse),
-            (f64::NAN, 1.0, LOWER, Change::Better),
-        ];
-        for (accepted, now, judged, wanted) in table {
-            assert_eq!(change(accepted, now, judged, 0.1), wanted, "{accepted} -> {now}, {judged:?}");
-        }
-    }
-
-    #[test]
-    fn numbers_are_short_and_read_back() {
-        let table = [
-            (0.0, "0"),
-            (60.0, "60"),
-            (123456.0, "123456"),
-            (0.5, "0.5"),
-            (1.23456, "1.235"),
-            (99999.6, "100000"),
-            (0.00123456, "0.001235"),
-            (1.23456e-7, "1.235e-7"),
-            (6.4e12, "6.400e12"),
-            (f64::INFINITY, "inf"),
-        ];
-        for (value, text) in table {
-            assert_eq!(number(value), text);
-            let back: f64 = text.parse().unwrap();
-            assert!(back == value || (back / value - 1.0).abs() < 6e-4, "{text}");
-        }
-    }
-
-    #[test]
     fn the_file_is_one_that_insta_reads_with_its_metadata() {
         let folder = tempfile::tempdir().unwrap();
         let new = baseline(folder.path(), &[("cases", 60.0, Judged::Shown), ("out.max_ulp", 1.25e-9, LOWER)]);
@@ -552,8 +223,9 @@ mod tests {
         assert_eq!(snapshot.metadata().source(), Some("gpuemu.toml"));
         let info = format!("{:?}", snapshot.metadata().private_info().expect("info"));
         assert!(info.contains("\"dtype\"") && info.contains("\"float32\"") && info.contains("\"60\""), "{info}");
-        // What `cargo insta accept` does: insta writes the file again, with the ending `.snap`.
+        // What `cargo insta accept` does: insta writes the file again, with the ending `.snap`. It changes no byte.
         snapshot.save(&folder.path().join(&new.file)).unwrap();
+        assert_eq!(std::fs::read(folder.path().join(&new.file)).unwrap(), std::fs::read(&pending).unwrap());
         assert_eq!(judge(&new, BUDGET, &settings(SnapshotUpdate::Pending)).unwrap(), Judgement::default());
         assert!(!pending.exists(), "a test that passes leaves nothing to review");
     }

@@ -1,6 +1,6 @@
 //! Accuracy baselines: one snapshot an op and dtype of the worst and the typical error over its fixed cases.
 
-use crate::inspect::snapshot::{Baseline, FOLDER, Judged, Metric};
+use crate::inspect::baseline::{Baseline, FOLDER, Judged, Metric};
 use crate::validate::statistics::Total;
 use crate::validate::tolerance::Envelope;
 use gpuemu_contract::{Compute, DType};
@@ -52,7 +52,7 @@ pub fn baseline<'a>(root: &'a Path, measured: &Measurement<'_>) -> Baseline<'a> 
     }
     Baseline {
         root,
-        file: Path::new(FOLDER).join("accuracy").join(format!("{op}.{dtype}.snap")),
+        file: Path::new(FOLDER).join("accuracy").join(format!("{}.{dtype}.snap", op.replace("::", "."))),
         description: format!("Errors of op {op} on {dtype} over its fixed cases, lower is better."),
         info: vec![
             ("dtype", dtype.to_string()),

@@ -1,8 +1,9 @@
 //! What is told of an inspected artifact: the text of a failure, one JSON line, annotations.
 
+use crate::inspect::baseline::Metric;
 use crate::inspect::finding::{Finding, Level, repository};
 use crate::inspect::policy::RULES;
-use crate::inspect::snapshot::{Judgement, Metric};
+use crate::inspect::snapshot::Judgement;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -94,7 +95,18 @@ impl<'a> Inspected<'a> {
         let _ = writeln!(text, "  replay   {replay}");
         if annotate {
             let repository = repository(root);
-            for finding in self.errors() {
+            let figures = compared.map(|(said, _)| Finding {
+                rule: "accepted-figures",
+                level: Level::Error,
+                message: said.to_owned(),
+                kernel: self.kernel.to_owned(),
+                target: self.target.to_owned(),
+                source: None,
+                ptx: None,
+                related: Vec::new(),
+                allowed: None,
+            });
+            for finding in self.errors().chain(&figures) {
                 let _ = writeln!(text, "{}", finding.annotation(&repository));
             }
         }

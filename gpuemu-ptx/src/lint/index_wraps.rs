@@ -12,10 +12,17 @@ pub(super) const RULE: Rule = Rule {
                   index wraps without a word: the kernel reads and writes elsewhere. Convert one factor to 64 bits before the \
                   product (`(long)row * stride`; in Triton `row.to(tl.int64) * stride`). Nothing is said of products whose \
                   factors have bounds that the code itself shows, and of a block's number times the block's size, which a \
-                  launch keeps in range.",
+                  launch keeps in range. Whether a product wraps is a question of the tensors that a kernel is given, and \
+                  nearly every kernel with strides has such products: a function has one finding, at the first of them, \
+                  which names the others.",
 };
 
+/// How many products a finding points at besides its own.
+const RELATED: usize = 8;
+
 pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
+    let mut found: Option<Finding> = None;
+    let mut others = Vec::new();
     for place in context.metrics.wrapping.iter().filter(|place| place.function == context.id) {
         let instruction = context.at(place.instruction);
         let [_, Operand::Register(first), Operand::Register(second), ..] = context.function.operands_of(instruction)
@@ -38,8 +45,33 @@ pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
             context.name(*second),
             b.words()
         );
-        findings.push(context.finding(&RULE, place.instruction, message));
+        match found {
+            None => found = Some(context.finding(&RULE, place.instruction, message)),
+            Some(_) => others.push(place.instruction),
+        }
     }
+    let Some(mut finding) = found else { return };
+    match others.len() {
+        0 => {}
+        1 => finding.message.push_str(". Another product of this kernel is like it"),
+        more => finding.message.push_str(&format!(". {more} more products of this kernel are like it")),
+    }
+    // Several of one line of the source are one place to look at.
+    let line = |instruction: u32| {
+        let found = context.at(instruction);
+        found.location.map_or((0, found.line), |id| {
+            let location = context.program.location(id);
+            (location.file + 1, location.line)
+        })
+    };
+    let mut told = vec![line(finding.place.instruction)];
+    for other in others {
+        if told.len() <= RELATED && !told.contains(&line(other)) {
+            told.push(line(other));
+            finding = finding.with(context.related(other, "another product that becomes an address"));
+        }
+    }
+    findings.push(finding);
 }
 
 /// Where a factor comes from.

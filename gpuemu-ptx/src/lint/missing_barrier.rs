@@ -7,22 +7,26 @@ use super::evaluate::{Evaluator, Value, Values, blocks};
 use super::rule::{Finding, Rule, Severity};
 use crate::flow::BlockId;
 use crate::program::{
-    Base, Compare, Form, Instruction, Opcode, Operand, Order, RegisterId, Space, Symbol, Variance, Word,
+    Base, Compare, Form, Instruction, Opcode, Operand, Order, RegisterId, ScalarType, Space, Symbol, Variance, Word,
 };
 
 pub(super) const RULE: Rule = Rule {
     name: "missing-barrier-between-shared-write-and-read",
-    summary: "a thread reads from shared memory what another wrote, and nothing orders the two",
+    summary: "a thread reads shared memory that another writes, and nothing orders the two",
     severity: Severity::Error,
     explanation: "Threads run in no order that a program may count on, those of one warp included. Between a write of shared \
                   memory and the read of it by another thread there has to be a barrier (`__syncthreads`, `__syncwarp` \
-                  within a warp). The rule computes both addresses for every thread of a small block and speaks where a \
-                  thread reads bytes that another wrote on a way without any synchronisation. It says nothing of addresses \
+                  within a warp), and another before the next write, as in a loop over tiles, which would otherwise overtake \
+                  a slow reader. The rule computes both addresses for every thread of a small block and speaks where the \
+                  bytes of two threads meet on a way without any synchronisation. It says nothing of addresses \
                   that depend on more than the thread's index, and of accesses under conditions that it cannot follow.",
 };
 
 /// Pairs of a write and a read that are compared in one function.
 const PAIRS: usize = 2_000;
+
+/// Conditions inside each other, `(a && b) && c`, that are followed.
+const NESTED: u32 = 4;
 
 /// An access to shared memory whose addresses are known.
 struct Shared {
@@ -33,7 +37,7 @@ struct Shared {
 }
 
 pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
-    let mut stores = Vec::new();
+    let mut stores = FxHashSet::default();
     let mut loads = FxHashSet::default();
     for (index, _, form) in context.instructions() {
         let volatile = matches!(form.order, Some(order) if order != Order::Weak);
@@ -41,7 +45,7 @@ pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
             continue;
         }
         match form.opcode {
-            Opcode::St if !form.has(Word::Async) && !form.has(Word::Bulk) => stores.push(index),
+            Opcode::St if !form.has(Word::Async) && !form.has(Word::Bulk) => drop(stores.insert(index)),
             Opcode::Ld | Opcode::Ldmatrix => drop(loads.insert(index)),
             _ => {}
         }
@@ -52,26 +56,61 @@ pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
     let controllers = controllers(context);
     let all: Vec<u32> = stores.iter().chain(&loads).copied().collect();
     let known = addresses(context, &controllers, &all);
-    let mut pairs = PAIRS;
-    let mut told = FxHashSet::default();
-    for store in stores {
-        let Some(written) = known.get(&store) else { continue };
-        for load in unordered(context, store, &loads) {
-            let Some(read) = known.get(&load) else { continue };
-            if pairs == 0 {
-                return;
+    let mut search = Search { context, known, pairs: PAIRS, told: FxHashSet::default(), findings };
+    search.pairs(&stores, &loads, |reader, writer| {
+        let message = format!(
+            "this reads shared memory that another thread wrote with no barrier since: thread {reader} reads what thread \
+             {writer} wrote. Put a barrier between the two"
+        );
+        (message, "it is written here")
+    });
+    search.pairs(&loads, &stores, |writer, reader| {
+        let message = format!(
+            "this writes shared memory that another thread reads with no barrier since: thread {writer} may write before \
+             thread {reader} has read. Put a barrier between the two"
+        );
+        (message, "it is read here")
+    });
+}
+
+/// The search for accesses of two threads that nothing orders.
+struct Search<'s, 'p> {
+    context: &'s Context<'p>,
+    known: FxHashMap<u32, Shared>,
+    /// Pairs that may still be compared.
+    pairs: usize,
+    /// Instructions with a finding.
+    told: FxHashSet<u32>,
+    findings: &'s mut Vec<Finding>,
+}
+
+impl Search<'_, '_> {
+    /// Looks at every access of `second` that a way without synchronisation leads to from one of `first`. `words` makes
+    /// the message and that of the other place from the threads of the second access and of the first.
+    fn pairs(
+        &mut self,
+        first: &FxHashSet<u32>,
+        second: &FxHashSet<u32>,
+        words: impl Fn(usize, usize) -> (String, &'static str),
+    ) {
+        let mut earlier: Vec<u32> = first.iter().copied().filter(|index| self.known.contains_key(index)).collect();
+        earlier.sort_unstable();
+        for earlier in earlier {
+            for later in unordered(self.context, earlier, second) {
+                let (Some(before), Some(after)) = (self.known.get(&earlier), self.known.get(&later)) else { continue };
+                if self.pairs == 0 {
+                    return;
+                }
+                self.pairs -= 1;
+                let Some((one, other)) = conflict(before, after) else { continue };
+                // One finding for two instructions, whichever comes first.
+                if self.told.contains(&earlier) || !self.told.insert(later) {
+                    continue;
+                }
+                let (message, there) = words(other, one);
+                let related = self.context.related(earlier, there);
+                self.findings.push(self.context.finding(&RULE, later, message).with(related));
             }
-            pairs -= 1;
-            let Some((writer, reader)) = conflict(written, read) else { continue };
-            if !told.insert(load) {
-                continue;
-            }
-            let message = format!(
-                "this reads shared memory that another thread wrote with no barrier since: thread {reader} reads what thread \
-                 {writer} wrote. Put a barrier between the two"
-            );
-            let related = context.related(store, "it is written here");
-            findings.push(context.finding(&RULE, load, message).with(related));
         }
     }
 }
@@ -105,12 +144,12 @@ impl Shared {
     }
 }
 
-/// The reads that a way without synchronisation leads to from `store`, in order.
-fn unordered(context: &Context<'_>, store: u32, loads: &FxHashSet<u32>) -> Vec<u32> {
+/// The accesses of `wanted` that a way without synchronisation leads to from `access`, in order.
+fn unordered(context: &Context<'_>, access: u32, wanted: &FxHashSet<u32>) -> Vec<u32> {
     let flow = context.flow;
     let mut found = Vec::new();
     let mut seen = FxHashSet::default();
-    let mut pending: Vec<(BlockId, u32)> = vec![(flow.block_of(store), store + 1)];
+    let mut pending: Vec<(BlockId, u32)> = vec![(flow.block_of(access), access + 1)];
     let mut steps = 200_000_u32;
     while let Some((block, begin)) = pending.pop() {
         let mut ordered = false;
@@ -120,7 +159,7 @@ fn unordered(context: &Context<'_>, store: u32, loads: &FxHashSet<u32>) -> Vec<u
                 ordered = true;
                 break;
             }
-            if loads.contains(&index) {
+            if wanted.contains(&index) {
                 found.push(index);
             }
         }
@@ -189,7 +228,7 @@ fn access(
     let threads = evaluator.threads();
     let mut active = vec![true; threads];
     if let Some(guard) = instruction.guard {
-        restrict(context, evaluator, (index, guard.register), !guard.negated, &mut active)?;
+        restrict(context, evaluator, (index, guard.register), !guard.negated, &mut active, NESTED)?;
     }
     // Conditions around the block, and around those.
     let mut pending = vec![context.flow.block_of(index)];
@@ -207,7 +246,7 @@ fn access(
             let inside = (*target as usize) < context.function.instructions.len();
             let taken = inside && context.flow.successors(branch).nth(side) == Some(context.flow.block_of(*target));
             let at = context.branch(branch);
-            restrict(context, evaluator, (at, guard.register), taken != guard.negated, &mut active)?;
+            restrict(context, evaluator, (at, guard.register), taken != guard.negated, &mut active, NESTED)?;
         }
         if seen.len() > 32 {
             return None;
@@ -254,6 +293,7 @@ fn restrict(
     (reader, condition): (u32, RegisterId),
     wanted: bool,
     active: &mut [bool],
+    nested: u32,
 ) -> Option<()> {
     if let Some(values) = evaluator.register(condition) {
         for (active, value) in active.iter_mut().zip(values.iter()) {
@@ -265,9 +305,27 @@ fn restrict(
     if context.variances.at(reader, condition) == Variance::Block {
         return Some(());
     }
-    // A bound that is one for the block may be larger than all indices, or smaller.
     let comparison = context.uses.only_writer(condition)?;
     let form = context.form(comparison);
+    // A tail of two dimensions: both bounds hold, or neither is passed.
+    if form.types.first() == Some(&ScalarType::Predicate) && context.at(comparison).guard.is_none() {
+        let operands = context.function.operands_of(context.at(comparison));
+        let parts = match (form.opcode, wanted, operands) {
+            (Opcode::And, true, [_, parts @ ..]) | (Opcode::Or, false, [_, parts @ ..]) if parts.len() == 2 => parts,
+            (Opcode::Mov, _, [_, parts @ ..]) | (Opcode::Not, _, [_, parts @ ..]) if parts.len() == 1 => parts,
+            _ => return None,
+        };
+        for part in parts {
+            let (register, negated) = match part {
+                Operand::Register(register) => (*register, form.opcode == Opcode::Not),
+                Operand::Negated(register) => (*register, true),
+                _ => return None,
+            };
+            restrict(context, evaluator, (comparison, register), wanted != negated, active, nested.checked_sub(1)?)?;
+        }
+        return Some(());
+    }
+    // A bound that is one for the block may be larger than all indices, or smaller.
     let bounds = matches!(
         form.compare?,
         Compare::Less
@@ -288,21 +346,21 @@ fn restrict(
     (bounds && uniform && integers && context.by_index(reader, condition)).then_some(())
 }
 
-/// Two threads of which the second reads a byte that the first wrote.
-fn conflict(written: &Shared, read: &Shared) -> Option<(usize, usize)> {
-    if written.symbol != read.symbol || written.symbol.is_none() {
+/// Two threads of which the second comes to a byte that the first came to before.
+fn conflict(before: &Shared, after: &Shared) -> Option<(usize, usize)> {
+    if before.symbol != after.symbol || before.symbol.is_none() {
         return None;
     }
-    // The same thread's own write comes first: what several write, itself among them, is no sure conflict.
-    let overlaps = |a: u64, b: u64| a < b + read.width && b < a + written.width;
-    for (reader, from) in read.bytes.iter().enumerate() {
+    // The same thread's own access comes first: what several write, itself among them, is no sure conflict.
+    let overlaps = |a: u64, b: u64| a < b + after.width && b < a + before.width;
+    for (second, from) in after.bytes.iter().enumerate() {
         let Some(from) = *from else { continue };
-        if written.bytes.get(reader).copied().flatten().is_some_and(|own| overlaps(own, from)) {
+        if before.bytes.get(second).copied().flatten().is_some_and(|own| overlaps(own, from)) {
             continue;
         }
-        for (writer, to) in written.bytes.iter().enumerate() {
-            if writer != reader && to.is_some_and(|to| overlaps(to, from)) {
-                return Some((writer, reader));
+        for (first, to) in before.bytes.iter().enumerate() {
+            if first != second && to.is_some_and(|to| overlaps(to, from)) {
+                return Some((first, second));
             }
         }
     }

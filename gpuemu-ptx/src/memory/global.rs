@@ -555,6 +555,21 @@ impl Global {
         }
     }
 
+    /// Loads an element of 4 or 8 bytes a lane from places that follow each other from `first` on, where the region that
+    /// the instruction accessed last holds all; `false` elsewhere, with nothing loaded.
+    #[inline(always)]
+    pub fn load_run<T: Element>(&self, cache: &Cache<'_>, first: u64, out: &mut [T; LANES]) -> bool {
+        // SAFETY: as in `load`.
+        cache.region.is_some_and(|region| unsafe { access::load_run::<T, Racing>(region.readable(), first, out) })
+    }
+
+    /// As [`Global::load_run`], a store.
+    #[inline(always)]
+    pub fn store_run<T: Element>(&self, cache: &Cache<'_>, first: u64, values: &[T; LANES]) -> bool {
+        // SAFETY: as in `store`.
+        cache.region.is_some_and(|region| unsafe { access::store_run::<T, Racing>(region.writable(), first, values) })
+    }
+
     /// Loads `N` elements of every lane that takes part; the other lanes of `out` stay.
     ///
     /// # Errors

@@ -55,7 +55,11 @@ pub fn wrapping_products(program: &Program, id: FunctionId, uses: &Uses) -> Vec<
 fn carries_indices(form: &Form) -> bool {
     use Opcode::*;
     let integer = form.types.iter().all(|ty| !ty.is_float() && *ty != ScalarType::Predicate);
-    integer && matches!(form.opcode, Add | Sub | Mul | Mad | Shl | Or | Mov | Cvt | Cvta | Selp | Min | Max | Neg)
+    integer
+        && matches!(
+            form.opcode,
+            Add | Sub | Mul | Mad | Shl | Shr | Div | Or | Mov | Cvt | Cvta | Selp | Min | Max | Neg
+        )
 }
 
 /// Calls `visit` with every register that an instruction takes an address of global memory from.

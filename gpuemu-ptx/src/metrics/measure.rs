@@ -122,7 +122,8 @@ fn count(program: &Program, id: FunctionId, metrics: &mut Metrics, variables: &m
             mix[class as usize].add(1, weight);
             memory(form, metrics, weight);
             arithmetic(form, class, metrics, weight);
-            if instruction.opcode == Opcode::Brx || instruction.opcode == Opcode::Bra && instruction.guard.is_some() {
+            let chooses = matches!(instruction.opcode, Opcode::Bra | Opcode::Ret | Opcode::Exit);
+            if instruction.opcode == Opcode::Brx || chooses && instruction.guard.is_some() {
                 metrics.branches.add(1, weight);
             }
             mentioned(function, instruction, variables);
@@ -249,7 +250,19 @@ fn double_data(program: &Program, function: &Function) -> bool {
 }
 
 fn divergence(program: &Program, id: FunctionId, metrics: &mut Metrics, variances: &Variances) {
-    let flow = &program.function(id).flow;
+    let function = program.function(id);
+    let flow = &function.flow;
+    // Some threads leave and others stay.
+    for block in flow.blocks.iter().filter(|block| block.reachable && !block.instructions.is_empty()) {
+        let last = block.instructions.end - 1;
+        let instruction = &function.instructions[last as usize];
+        let Some(guard) = instruction.guard else { continue };
+        let returns = matches!(instruction.opcode, Opcode::Ret | Opcode::Exit);
+        if returns && variances.at(last, guard.register) == Variance::Thread {
+            metrics.divergent_branches.add(1, weight(flow.depth(flow.block_of(last))));
+            metrics.divergent.push(Place::new(program, id, last));
+        }
+    }
     for &(block, variance) in variances.branches() {
         if variance == Variance::Thread && flow.block(block).reachable {
             metrics.divergent_branches.add(1, weight(flow.depth(block)));

@@ -324,7 +324,7 @@ pub struct Instruction<'a> {
     /// `@p` or `@!p`.
     pub guard: Option<Guard<'a>>,
     /// Its opcode with every modifier, as written: `ld.global.L1::no_allocate.v4.b32`. A hand may have left blanks
-    /// before a dot (`ld.global .u32`), never anything else.
+    /// or comments before a dot (`ld.global .u32`): [`super::plain_opcode`] takes them out.
     pub opcode: &'a str,
     /// Its operands, in the order written, a range of [`Body::operands`]. A call's are, in this order: its returned
     /// values as [`Operand::List`] (empty where none are written), the callee, its arguments as [`Operand::List`] (empty

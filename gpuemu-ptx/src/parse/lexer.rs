@@ -137,13 +137,27 @@ impl<'a> Lexer<'a> {
         self.advance(1)
     }
 
-    /// How many bytes the next one and the blanks behind it take.
+    /// How many bytes the next one takes, with the blanks and comments behind it.
     pub(super) fn width_with_blanks(&self) -> usize {
-        let mut width = 1;
-        while is_blank(self.peek_at(width)) {
-            width += 1;
+        self.behind_blanks(1)
+    }
+
+    /// What follows `ahead` bytes, behind blanks and comments.
+    #[inline]
+    fn behind_blanks(&self, mut ahead: usize) -> usize {
+        loop {
+            while is_blank(self.peek_at(ahead)) {
+                ahead += 1;
+            }
+            // A comment without an end is complained of where it is next.
+            match self.peek_at(ahead) == b'/' {
+                true => match self.comment_end(self.at + ahead) {
+                    Ok(Some(end)) => ahead = end - self.at,
+                    _ => return ahead,
+                },
+                false => return ahead,
+            }
         }
-        width
     }
 
     /// Where the run of name bytes from `from` ends.
@@ -229,17 +243,15 @@ impl<'a> Lexer<'a> {
     /// How many bytes a label of `name` bytes takes, its colon included; `None` where none is next.
     #[inline]
     pub(super) fn label_length(&self, name: usize) -> Option<usize> {
-        let mut length = name;
-        if self.peek_at(length) == b'.' {
+        if self.peek_at(name) == b'.' {
             return None;
         }
-        while is_blank(self.peek_at(length)) {
-            length += 1;
-        }
+        let length = self.behind_blanks(name);
         (self.peek_at(length) == b':' && self.peek_at(length + 1) != b':').then_some(length + 1)
     }
 
-    /// Takes an opcode with its modifiers, the first word of which ends at `end`.
+    /// Takes an opcode with its modifiers, the first word of which ends at `end`. Between them may stand what may stand
+    /// between any tokens.
     #[inline]
     pub(super) fn opcode(&mut self, mut end: usize) -> Parsed<&'a str> {
         let start = self.at;
@@ -261,9 +273,6 @@ impl<'a> Lexer<'a> {
             self.skip_blank()?;
             if self.peek() != b'.' || !begins_name(self.peek_at(1)) {
                 return Ok(self.slice(start, end));
-            }
-            if let Some(other) = self.bytes[end..self.at].iter().position(|&byte| !is_blank(byte)) {
-                return Err(Fault::new(end + other, "nothing but blanks between an opcode and its modifiers"));
             }
             end = self.at;
         }

@@ -17,13 +17,21 @@ use crate::error::Error;
 /// of statements may lie as deep as they like.
 const DEPTH: u32 = 64;
 
+/// Bytes that the syntax tree of any text may take.
+const TREE: usize = 128 << 20;
+
+/// Bytes that it may take besides for every byte of the text: twice what compilers' modules take. Texts made to take
+/// more, `{}{}{}` without end, are refused before they fill the memory.
+const TREE_A_BYTE: usize = 12;
+
 /// Reads a module.
 ///
 /// One leading byte order mark and trailing NUL bytes, as `nvrtcGetPTX` leaves, are no part of the text.
 ///
 /// # Errors
 ///
-/// [`Error::Syntax`] at the first place where the text is not PTX; [`Error::TooLong`] from 4 GiB on.
+/// [`Error::Syntax`] at the first place where the text is not PTX, or where its tree would take more than 128 MiB and
+/// twelve times the text; [`Error::TooLong`] from 4 GiB on.
 pub fn parse(text: &str) -> Result<Module<'_>, Error> {
     if u32::try_from(text.len()).is_err() {
         return Err(Error::TooLong { bytes: text.len() as u64 });
@@ -59,11 +67,40 @@ struct Parser<'a> {
     pending: Vec<Operand<'a>>,
     /// How deep the recursion is.
     depth: u32,
+    /// Bytes that the tree may still take.
+    room: usize,
+    /// Bytes that it might take at the beginning.
+    space: usize,
 }
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str) -> Parsed<Parser<'a>> {
-        Ok(Parser { lexer: Lexer::new(text)?, operands: Vec::new(), pending: Vec::new(), depth: 0 })
+        let space = TREE.saturating_add(text.len().saturating_mul(TREE_A_BYTE));
+        let lexer = Lexer::new(text)?;
+        Ok(Parser { lexer, operands: Vec::new(), pending: Vec::new(), depth: 0, room: space, space })
+    }
+
+    /// Takes room for `count` more parts of the tree.
+    #[inline]
+    fn take<T>(&mut self, count: usize) -> Parsed<()> {
+        match self.room.checked_sub(count * size_of::<T>()) {
+            Some(room) => {
+                self.room = room;
+                Ok(())
+            }
+            None => self.no_room(),
+        }
+    }
+
+    /// Looks whether `count` more parts of the tree would have room.
+    #[inline]
+    fn has_room<T>(&self, count: usize) -> Parsed<()> {
+        if count * size_of::<T>() <= self.room { Ok(()) } else { self.no_room() }
+    }
+
+    #[cold]
+    fn no_room(&self) -> Parsed<()> {
+        self.lexer.expected(format!("fewer parts before this: the tree of the text passes {} MiB", self.space >> 20))
     }
 
     /// Reads something that may lie inside itself.
@@ -80,8 +117,10 @@ impl<'a> Parser<'a> {
     /// Reads `a, b, c`, one or more.
     fn separated<T>(&mut self, mut read: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
         let mut values = vec![read(self)?];
+        self.take::<T>(1)?;
         while self.lexer.eat(b',')? {
             values.push(read(self)?);
+            self.take::<T>(1)?;
         }
         Ok(values)
     }

@@ -54,9 +54,9 @@ pub(crate) enum FormError<'a> {
 }
 
 impl Form {
-    /// Decodes `ld.global.v4.b32`.
+    /// Decodes `ld.global.v4.b32`, as [`crate::parse::plain_opcode`] gives it.
     pub(crate) fn decode(text: &str) -> Result<Self, FormError<'_>> {
-        let mut words = text.split('.').map(str::trim);
+        let mut words = text.split('.');
         let first = words.next().unwrap_or_default();
         let opcode = Opcode::from_text(first).ok_or(FormError::Opcode(first))?;
         let mut modifiers = Vec::new();

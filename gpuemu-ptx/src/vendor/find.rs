@@ -98,7 +98,7 @@ impl Finder {
         let far = std::iter::once_with(move || {
             self.far[tool as usize].get_or_init(|| match settings.named(tool) {
                 Some(_) => Vec::new(),
-                None => in_wheels(self.folders(settings).as_deref().unwrap_or_default(), tool),
+                None => in_wheels(self.packages(settings), tool),
             })
         });
         near.iter().chain(far.flatten())
@@ -116,6 +116,11 @@ impl Finder {
             }
         };
         format!("{tool} is needed and not there: looked for it {path} and {wheels}; {}", tool.advice())
+    }
+
+    /// The folders that the interpreter imports packages from; none where there is no interpreter.
+    pub fn packages(&self, settings: &Settings) -> &[PathBuf] {
+        self.folders(settings).as_deref().unwrap_or_default()
     }
 
     fn folders(&self, settings: &Settings) -> &Result<Vec<PathBuf>, String> {

@@ -6,6 +6,7 @@
 mod cache;
 mod child;
 mod find;
+mod nvrtc;
 mod ptxas;
 mod report;
 mod sass;
@@ -13,7 +14,7 @@ mod toolbox;
 
 pub use report::{Diagnostic, EntryReport, FunctionReport, PtxasOutput};
 pub use sass::{SassClass, SassMix, read_sass};
-pub use toolbox::{Assembly, Job, Toolbox};
+pub use toolbox::{Assembly, Compiled, Job, Toolbox};
 
 use std::ffi::OsString;
 use std::fmt;
@@ -62,7 +63,8 @@ impl Tool {
             }
             Tool::Nvdisasm | Tool::Cuobjdump => "install the CUDA toolkit or `pip install triton`",
             Tool::Nvcc => {
-                "install the CUDA toolkit or `pip install nvidia-cuda-nvcc nvidia-cuda-crt nvidia-cuda-runtime nvidia-cuda-cccl`"
+                "install the CUDA toolkit or `pip install nvidia-cuda-nvcc nvidia-cuda-crt nvidia-cuda-runtime nvidia-cuda-cccl`; \
+                 sources without code of the host need no more than `pip install nvidia-cuda-nvrtc`"
             }
         }
     }

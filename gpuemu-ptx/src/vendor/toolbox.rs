@@ -3,6 +3,7 @@
 use super::cache::{Cache, Key};
 use super::child::{self, Ending, Limits};
 use super::find::{About, Candidate, Finder, lossy, version};
+use super::nvrtc::Library;
 use super::ptxas::{self, Outcome, quote};
 use super::{PtxasOutput, SassMix, Settings, Tool, read_sass};
 use crate::error::{Error, Result};
@@ -39,6 +40,15 @@ pub struct Assembly {
     pub cached: bool,
 }
 
+/// A CUDA C++ file as compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compiled {
+    /// `nvcc 13.5` or `nvrtc 13.5`.
+    pub compiler: String,
+    /// The PTX.
+    pub ptx: String,
+}
+
 /// One module to assemble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job<'text> {
@@ -64,8 +74,8 @@ impl Toolbox {
 
     /// Assembles a module with the first ptxas that takes its `.version` and the target.
     ///
-    /// An error of the module carries its line ([`Error::Refused`]); a tool that is missing, hangs or dies is
-    /// [`Error::ToolMissing`] or [`Error::ToolFailed`].
+    /// An error of the module carries its line ([`Error::Refused`]); a tool that is missing, knows neither the version
+    /// nor the target, or hangs or dies is [`Error::ToolMissing`], [`Error::ToolUnsuitable`] or [`Error::ToolFailed`].
     pub fn assemble(&self, job: Job<'_>) -> Result<Assembly> {
         let wanted = declared_version(job.ptx);
         self.first(Tool::Ptxas, |candidate, about| {
@@ -170,8 +180,21 @@ impl Toolbox {
         Ok(mixes)
     }
 
-    /// Compiles a CUDA C++ file to PTX for one target (`sm_80`), as `nvcc -ptx` does.
-    pub fn compile(&self, source: &Path, target: &str, flags: &[String]) -> Result<String> {
+    /// Compiles a CUDA C++ file to PTX for one target (`sm_80`), as `nvcc -ptx` does; by NVRTC of the wheels where there
+    /// is no nvcc and none is named.
+    pub fn compile(&self, source: &Path, target: &str, flags: &[String]) -> Result<Compiled> {
+        let by_nvcc = self.compile_by_nvcc(source, target, flags);
+        let missing = matches!(by_nvcc, Err(Error::ToolMissing(_))) && self.settings.nvcc.is_none();
+        if let (true, Some(python)) = (missing, &self.settings.python)
+            && let Some(library) = Library::find(self.finder.packages(&self.settings))
+        {
+            let (compiler, ptx) = library.compile(python, source, target, flags, self.settings.timeout)?;
+            return Ok(Compiled { compiler, ptx });
+        }
+        by_nvcc
+    }
+
+    fn compile_by_nvcc(&self, source: &Path, target: &str, flags: &[String]) -> Result<Compiled> {
         self.first(Tool::Nvcc, |candidate, about| {
             let label = label(Tool::Nvcc, candidate, about);
             let broken = |error: std::io::Error| Error::File(format!("cannot prepare a run of nvcc: {error}"));
@@ -195,7 +218,7 @@ impl Toolbox {
             }
             let text = fs::read_to_string(&ptx)
                 .map_err(|error| Error::ToolFailed(format!("{label} succeeded and left no PTX: {error}{said}")))?;
-            Ok(text)
+            Ok(Compiled { compiler: format!("nvcc {}", about.release), ptx: text })
         })
     }
 
@@ -230,7 +253,7 @@ impl Toolbox {
         }
         let reasons = reasons.join("\n  ");
         Err(if refused {
-            Error::Refused { line: None, message: format!("no {tool} that is here takes it:\n  {reasons}") }
+            Error::ToolUnsuitable(format!("no {tool} that is here takes it:\n  {reasons}"))
         } else if reasons.is_empty() {
             Error::ToolMissing(self.finder.missing(&self.settings, tool))
         } else {

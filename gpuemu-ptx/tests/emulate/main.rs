@@ -2,9 +2,11 @@
 //! refused.
 
 mod bench;
+mod counters;
 mod examples;
 mod faults;
 mod forms;
+mod indices;
 mod instructions;
 mod launches;
 mod mutants;

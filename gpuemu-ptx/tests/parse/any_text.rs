@@ -37,6 +37,26 @@ fn statements_and_operands_are_small() {
     assert!(size_of::<Operand>() <= 40, "{}", size_of::<Operand>());
 }
 
+/// Texts whose trees are far larger than themselves are refused, and a tree that fits is not.
+#[test]
+fn a_tree_has_bounds() {
+    let head = ".version 8.0\n.target sm_80\n.entry k() {\n";
+    let many = 10_000_000;
+    // A module of this size is too long to be printed when the test fails.
+    let refused = |text: &str| match parse(text) {
+        Ok(_) => "a module".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let said = "expected fewer parts before this: the tree of the text passes";
+    for (first, next, close) in [("", "{}", "}"), ("", "a:", "}"), ("", "{", "}"), (".reg .b32 a", ",a", ";}")] {
+        let words = refused(&format!("{head}{first}{}{close}", next.repeat(many)));
+        assert!(words.starts_with("line 4, column ") && words.contains(said), "{first}{next}: {words}");
+    }
+    let words = refused(&format!(".version 8.0\n.target sm_80\n.global .b8 a[] = {{0{}}};", ",0".repeat(many)));
+    assert!(words.contains(said), "{words}");
+    assert_eq!(refused(&format!("{head}{}}}", ";".repeat(many))), "a module", "empty statements take no room");
+}
+
 #[test]
 fn cut_anywhere() {
     for end in 0..EVERYTHING.len() {

@@ -635,12 +635,20 @@ line 5, column 14: expected an operand, found `"x"`
   |              ^^^"#,
         ),
         (
-            "ld/*x*/.global.b32 %r1, [a];",
+            "ld/*x*/.global. b32 %r1, [a];",
             r#"
-line 5, column 3: expected nothing but blanks between an opcode and its modifiers, found `/`
+line 5, column 16: expected a modifier of an opcode, found the blank 0x20
   |
-5 | ld/*x*/.global.b32 %r1, [a];
-  |   ^"#,
+5 | ld/*x*/.global. b32 %r1, [a];
+  |                ^"#,
+        ),
+        (
+            "ld /* and no end .b32 %r1, [a];",
+            r#"
+line 6, column 2: expected `*/` to close the `/*` of line 5, found the end of the text
+  |
+6 | }
+  |  ^"#,
         ),
         (
             ".loc 1 2",

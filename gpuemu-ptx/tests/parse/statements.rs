@@ -21,6 +21,13 @@ fn operands() {
     // The opcode, the operands inside others, and the instruction's own, which follow them.
     let table: &[(&str, &str, &[Operand], &[Operand])] = &[
         ("ret;", "ret", &[], &[]),
+        (
+            "ld /* a row */ .global\n# 7 \"k.cu\"\n.b32 %r1, x;",
+            "ld /* a row */ .global\n# 7 \"k.cu\"\n.b32",
+            &[],
+            &[Name("%r1"), Name("x")],
+        ),
+        ("call/*f.g*/.uni f;", "call/*f.g*/.uni", &[], &[List(0..0), Name("f"), List(0..0)]),
         ("bra.uni $L__BB0_2;", "bra.uni", &[], &[Name("$L__BB0_2")]),
         ("mov.u32 %r1, %tid.x;", "mov.u32", &[], &[Name("%r1"), Name("%tid.x")]),
         ("add.f32 %f1, %v.x, %v.w;", "add.f32", &[], &[Name("%f1"), Name("%v.x"), Name("%v.w")]),

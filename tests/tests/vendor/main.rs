@@ -131,7 +131,7 @@ fn an_error_of_the_module_has_its_line() {
 fn a_version_that_none_takes_is_said_of_each() {
     let ptx = PTX.replace(".version 8.0", ".version 77.0");
     let error = Toolbox::new(settings()).assemble(Job { ptx: &ptx, target: "sm_80", flags: &[] }).unwrap_err();
-    let Error::Refused { message, .. } = &error else { panic!("{error:?}") };
+    let Error::ToolUnsuitable(message) = &error else { panic!("{error:?}") };
     assert!(message.contains("takes PTX up to .version ") && message.contains("is of .version 77.0"), "{message}");
 }
 
@@ -146,4 +146,45 @@ fn errors_of(ptxas: &std::path::Path, ptx: &str, target: &str) -> Vec<u32> {
     let output = PtxasOutput::read(&said);
     assert_eq!(run.status.success(), output.errors.is_empty(), "{target}: {said}");
     output.errors.iter().map(|error| error.line.unwrap_or(0)).collect()
+}
+
+/// NVRTC of the wheels, where the wheel of nvcc is not: a Python that knows only what stands beside the library.
+#[cfg(unix)]
+#[test]
+fn the_library_compiles_where_there_is_no_nvcc() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let real = settings().python.unwrap();
+    let wheels = Settings { path: None, ..settings() };
+    let nvcc = Toolbox::new(wheels).describe(Tool::Nvcc).unwrap_or_else(|error| panic!("{error}"));
+    let nvcc = PathBuf::from(nvcc.split_once('(').unwrap().1.trim_end_matches(')'));
+    let wheel = nvcc.parent().and_then(|folder| folder.parent()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let site = folder.path().join("site-packages");
+    std::fs::create_dir_all(site.join("nvidia/cu13")).unwrap();
+    for part in ["lib", "include"] {
+        symlink(wheel.join(part), site.join("nvidia/cu13").join(part)).unwrap();
+    }
+    let python = folder.path().join("python");
+    let script = format!(
+        "#!/bin/sh\nif [ \"$1\" = -c ]; then echo {}; else exec {} \"$@\"; fi\n",
+        site.display(),
+        real.display()
+    );
+    std::fs::write(&python, script).unwrap();
+    std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let toolbox = Toolbox::new(Settings { python: Some(python), ..Settings::default() });
+
+    let kernel = folder.path().join("k.cu");
+    std::fs::write(folder.path().join("own.cuh"), "#define SCALE 2.0f\n").unwrap();
+    let source = "#include <cuda_fp16.h>\n#include \"own.cuh\"\nextern \"C\" __global__ void k(__half *x) {\n    \
+                  x[threadIdx.x] = __float2half(__half2float(x[threadIdx.x]) * SCALE);\n}\n";
+    std::fs::write(&kernel, source).unwrap();
+    let compiled =
+        toolbox.compile(&kernel, "sm_90a", &["-lineinfo".to_owned()]).unwrap_or_else(|error| panic!("{error}"));
+    assert!(compiled.compiler.starts_with("nvrtc 1"), "{}", compiled.compiler);
+    assert!(compiled.ptx.contains(".target sm_90a") && compiled.ptx.contains(".entry k("), "{}", compiled.ptx);
+    assert!(compiled.ptx.contains(&format!("\"{}\"", kernel.display())), "{}", compiled.ptx);
+    std::fs::write(&kernel, source.replace("SCALE)", "SCALE")).unwrap();
+    let error = toolbox.compile(&kernel, "sm_90a", &[]).unwrap_err().to_string();
+    assert!(error.contains("refuses") && error.contains("k.cu(4): error: expected a \")\""), "{error}");
 }

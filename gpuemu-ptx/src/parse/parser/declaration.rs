@@ -72,12 +72,12 @@ impl<'a> Parser<'a> {
         &mut self,
         offset: Offset,
         linkage: Linkage,
-        mut each: impl FnMut(&mut Self, Variable<'a>),
+        mut each: impl FnMut(&mut Self, Variable<'a>) -> Parsed<()>,
     ) -> Parsed<()> {
         let head = self.variable_head(offset, linkage)?;
         loop {
             let variable = self.named_variable(&head)?;
-            each(self, variable);
+            each(self, variable)?;
             if !self.lexer.eat(b',')? {
                 break;
             }
@@ -97,6 +97,7 @@ impl<'a> Parser<'a> {
         }
         loop {
             let head = self.variable_head(self.lexer.offset(), Linkage::Local)?;
+            self.take::<Variable<'_>>(1)?;
             parameters.push(self.named_variable(&head)?);
             if self.lexer.eat(b',')? {
                 continue;

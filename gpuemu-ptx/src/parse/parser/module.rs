@@ -63,6 +63,7 @@ impl<'a> Parser<'a> {
             "file" => {
                 self.lexer.take_directive(word)?;
                 let file = self.file()?;
+                self.take::<Item<'_>>(1)?;
                 module.items.push(Item::File(file));
             }
             "section" => {
@@ -76,11 +77,13 @@ impl<'a> Parser<'a> {
                 }
                 self.lexer.advance(name.len())?;
                 let body = self.lexer.enclosed(b'{', b'}', "`{` and the contents of a section")?;
+                self.take::<Item<'_>>(1)?;
                 module.items.push(Item::Section(Section { name, body }));
             }
             "pragma" => {
                 self.lexer.take_directive(word)?;
                 let strings = self.pragma()?;
+                self.take::<Item<'_>>(1)?;
                 module.items.push(Item::Pragma(strings));
             }
             "alias" => {
@@ -89,6 +92,7 @@ impl<'a> Parser<'a> {
                 self.lexer.expect(b',', "`,` and the function that an alias is for")?;
                 let target = self.lexer.name("the function that an alias is for")?;
                 self.semicolon("an alias")?;
+                self.take::<Item<'_>>(1)?;
                 module.items.push(Item::Alias { name, target });
             }
             _ if self.lexer.peek() == b';' => self.lexer.advance(1)?,
@@ -103,12 +107,15 @@ impl<'a> Parser<'a> {
             word @ ("entry" | "func") => {
                 self.lexer.take_directive(word)?;
                 let function = self.function(offset, linkage, word == "entry")?;
+                self.take::<Item<'_>>(1)?;
                 module.items.push(Item::Function(function));
                 Ok(())
             }
-            word if begins_declaration(word) => {
-                self.variables(offset, linkage, |_, variable| module.items.push(Item::Variable(variable)))
-            }
+            word if begins_declaration(word) => self.variables(offset, linkage, |parser, variable| {
+                parser.take::<Item<'_>>(1)?;
+                module.items.push(Item::Variable(variable));
+                Ok(())
+            }),
             _ if linkage != Linkage::Local => self.lexer.expected("`.entry`, `.func` or a state space"),
             _ => self.lexer.expected("a directive of a module (`.entry`, `.func`, `.global`, `.file`, ...)"),
         }

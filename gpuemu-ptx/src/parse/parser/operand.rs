@@ -18,12 +18,13 @@ impl<'a> Parser<'a> {
             loop {
                 let operand = self.operand()?;
                 self.pending.push(operand);
+                self.has_room::<Operand<'_>>(self.pending.len())?;
                 if !self.lexer.eat(b',')? {
                     break;
                 }
             }
         }
-        Ok(self.settle(base))
+        self.settle(base)
     }
 
     /// Reads the operands of a call, up to its end, in the order that the tree gives.
@@ -58,14 +59,15 @@ impl<'a> Parser<'a> {
             let prototype = self.lexer.name("the arguments, or the prototype or targets of the call")?;
             self.pending.push(Operand::Name(prototype));
         }
-        Ok(self.settle(base))
+        self.settle(base)
     }
 
     /// Moves what is pending from `base` on among the operands of the function.
-    fn settle(&mut self, base: usize) -> Range<u32> {
+    fn settle(&mut self, base: usize) -> Parsed<Range<u32>> {
         let start = self.operands.len() as u32;
+        self.take::<Operand<'_>>(self.pending.len() - base)?;
         self.operands.extend(self.pending.drain(base..));
-        start..self.operands.len() as u32
+        Ok(start..self.operands.len() as u32)
     }
 
     /// Whether a name that is no constant begins `ahead` of the cursor.
@@ -133,7 +135,7 @@ impl<'a> Parser<'a> {
                 };
                 self.pending.push(index);
                 self.lexer.expect(b']', "`]` after the index of an element")?;
-                Ok(Operand::Element(self.settle(base)))
+                self.settle(base).map(Operand::Element)
             }
             // Whoever called knows best what may follow.
             _ => Ok(Operand::Name(name)),
@@ -161,11 +163,12 @@ impl<'a> Parser<'a> {
         loop {
             let operand = self.operand()?;
             self.pending.push(operand);
+            self.has_room::<Operand<'_>>(self.pending.len())?;
             if self.lexer.eat(b',')? {
                 continue;
             }
             self.lexer.expect(close, expected)?;
-            return Ok(self.settle(base));
+            return self.settle(base);
         }
     }
 
@@ -205,6 +208,6 @@ impl<'a> Parser<'a> {
             self.pending.push(operand);
         }
         self.lexer.expect(b']', "`,` or `]` of an address")?;
-        Ok(Operand::Indexed(self.settle(base)))
+        self.settle(base).map(Operand::Indexed)
     }
 }

@@ -4,7 +4,7 @@ use super::Parser;
 use super::declaration::{begins_declaration, linkage};
 use crate::parse::fault::{Fault, Parsed};
 use crate::parse::lexer::begins_name;
-use crate::parse::{Guard, Inlined, Instruction, Label, Linkage, Location, Statement};
+use crate::parse::{Guard, Inlined, Instruction, Label, Linkage, Location, Statement, Variable};
 
 impl<'a> Parser<'a> {
     /// Reads the statements of a body, its brace being next, and the brace that closes it.
@@ -17,6 +17,7 @@ impl<'a> Parser<'a> {
             let byte = self.lexer.peek();
             if begins_name(byte) {
                 let statement = self.label_or_instruction()?;
+                self.take::<Statement<'_>>(1)?;
                 statements.push(statement);
                 continue;
             }
@@ -25,12 +26,15 @@ impl<'a> Parser<'a> {
                     let offset = self.lexer.offset();
                     let guard = self.guard()?;
                     let statement = self.instruction(offset, Some(guard))?;
+                    self.take::<Statement<'_>>(1)?;
                     statements.push(statement);
                 }
                 b'.' => self.directive(&mut statements)?,
                 b'{' => {
                     open.push(self.lexer.offset());
                     self.lexer.advance(1)?;
+                    // Its place among the braces that are open, too.
+                    self.take::<(Statement<'_>, u32)>(1)?;
                     statements.push(Statement::Open);
                 }
                 b'}' => {
@@ -39,6 +43,7 @@ impl<'a> Parser<'a> {
                     if open.is_empty() {
                         return Ok(statements);
                     }
+                    self.take::<Statement<'_>>(1)?;
                     statements.push(Statement::Close);
                 }
                 // Inline assembly leaves empty statements behind.
@@ -80,7 +85,7 @@ impl<'a> Parser<'a> {
         let opcode = self.lexer.opcode(end)?;
         let call = opcode
             .strip_prefix("call")
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with(|c: char| c == '.' || c.is_ascii_whitespace()));
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
         let operands = if call { self.call_operands()? } else { self.operands()? };
         if self.lexer.peek() != b';' {
             return self.missing("`,` or `;` after an operand");
@@ -105,8 +110,10 @@ impl<'a> Parser<'a> {
             if linkage != Linkage::Local {
                 self.lexer.take_directive(word)?;
             }
-            return self.variables(offset, linkage, |_, variable| {
+            return self.variables(offset, linkage, |parser, variable| {
+                parser.take::<(Statement<'_>, Variable<'_>)>(1)?;
                 statements.push(Statement::Variable(Box::new(variable)));
+                Ok(())
             });
         }
         let statement = match word {
@@ -119,6 +126,7 @@ impl<'a> Parser<'a> {
                     // were lines of the source: the place before it is right for all of it.
                     return Ok(());
                 }
+                self.take::<Location<'_>>(1)?;
                 Statement::Location(Box::new(location))
             }
             "pragma" => {
@@ -143,6 +151,7 @@ impl<'a> Parser<'a> {
             }
             _ => return self.lexer.expected("a directive of a function's body (`.reg`, `.shared`, `.loc`, ...)"),
         };
+        self.take::<Statement<'_>>(1)?;
         statements.push(statement);
         Ok(())
     }

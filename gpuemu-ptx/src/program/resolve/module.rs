@@ -8,7 +8,7 @@ use super::locations::Locations;
 use super::parameters::{layout, size_of};
 use crate::error::Error;
 use crate::flow::Flow;
-use crate::parse::{self, Item, LineIndex, Linkage, Module};
+use crate::parse::{self, Item, LineIndex, Linkage, Module, plain_opcode};
 use crate::program::form::{Form, FormError, FormId};
 use crate::program::function::{Function, FunctionId, Symbol};
 use crate::program::modifier::Word;
@@ -151,7 +151,8 @@ impl<'a> Context<'a> {
         if let Some(&id) = self.form_ids.get(text) {
             return Ok(id);
         }
-        let form = Form::decode(text).map_err(|error| Fault { offset, problem: form_problem(text, error) })?;
+        let plain = plain_opcode(text);
+        let form = Form::decode(&plain).map_err(|error| Fault { offset, problem: form_problem(&plain, error) })?;
         let id = FormId(self.forms.len() as u32);
         self.forms.push(form);
         self.form_ids.insert(text, id);
@@ -309,7 +310,7 @@ fn head(function: &parse::Function, line: u32) -> Resolved<Function> {
 
 #[cold]
 fn form_problem(text: &str, error: FormError) -> Problem {
-    let opcode = text.split('.').next().unwrap_or_default().trim().to_owned();
+    let opcode = text.split('.').next().unwrap_or_default().to_owned();
     match error {
         FormError::Opcode(word) => Problem::UnknownOpcode {
             opcode: word.to_owned(),
