@@ -299,10 +299,6 @@ fn double(d: &mut Decoder<'_>) -> Decoded {
         (Opcode::Fma | Opcode::Mad, 0) => d.ternary(0, |_, a: u64, b: u64, c: u64| fl::fma64(a, b, c, NEAREST)),
         (Opcode::Add, _) => d.binary(k, |k, a: u64, b: u64| fl::add64(a, b, numbered(k))),
         (Opcode::Sub, _) => d.binary(k, |k, a: u64, b: u64| fl::sub64(a, b, numbered(k))),
-        (Opcode::Mul, _) if k & FTZ != 0 => d.binary(k, |k, a: u32, b: u32| clamp(k, fl::mul32_ftz(a, b, numbered(k)))),
-        (Opcode::Fma | Opcode::Mad, _) if k & FTZ != 0 => {
-            d.ternary(k, |k, a: u32, b: u32, c: u32| clamp(k, fl::fma32_ftz(a, b, c, numbered(k))))
-        }
         (Opcode::Mul, _) => d.binary(k, |k, a: u64, b: u64| fl::mul64(a, b, numbered(k))),
         (Opcode::Fma | Opcode::Mad, _) => d.ternary(k, |k, a: u64, b: u64, c: u64| fl::fma64(a, b, c, numbered(k))),
         (Opcode::Div, _) => d.binary(k, |k, a: u64, b: u64| fl::div64(a, b, numbered(k))),
