@@ -566,6 +566,15 @@ impl Global {
         cache.region.is_some_and(|region| unsafe { access::load_run::<T, Racing>(region.readable(), first, out) })
     }
 
+    /// As [`Global::load_run`] and [`Global::load_settled`].
+    #[inline(always)]
+    pub fn load_settled_run<T: Element>(&self, cache: &Cache<'_>, first: u64, out: &mut [T; LANES]) -> bool {
+        // SAFETY: as in `load`.
+        cache.region.is_some_and(|region| {
+            region.is_settled() && unsafe { access::load_run::<T, Racing>(region.readable(), first, out) }
+        })
+    }
+
     /// As [`Global::load_run`], a store.
     #[inline(always)]
     pub fn store_run<T: Element>(&self, cache: &Cache<'_>, first: u64, values: &[T; LANES]) -> bool {

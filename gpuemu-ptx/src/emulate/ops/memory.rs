@@ -87,9 +87,9 @@ fn told(finding: Finding, space: Space, action: Action, context: &Context<'_>) -
 /// A memory that an instruction accesses.
 pub trait Memory {
     /// Loads an element of 4 or 8 bytes for every lane from places that follow each other, where that is quickly done and
-    /// nothing is watched.
+    /// nothing need be watched.
     #[inline(always)]
-    fn load_run<T: Element>(_: &Context<'_>, _cache: i32, _first: u64, _out: &mut [T; LANES]) -> bool {
+    fn load_run<T: Element>(_: &Context<'_>, _op: &Op, _first: u64, _out: &mut [T; LANES]) -> bool {
         false
     }
 
@@ -136,8 +136,13 @@ pub struct InParameters;
 
 impl Memory for InGlobal {
     #[inline(always)]
-    fn load_run<T: Element>(context: &Context<'_>, cache: i32, first: u64, out: &mut [T; LANES]) -> bool {
-        context.shadow.is_none() && context.global.load_run(&context.caches[cache as usize], first, out)
+    fn load_run<T: Element>(context: &Context<'_>, op: &Op, first: u64, out: &mut [T; LANES]) -> bool {
+        let cache = &context.caches[op.e as usize];
+        match context.shadow {
+            None => context.global.load_run(cache, first, out),
+            // An ordered access may make what others did be before this.
+            Some(_) => op.b & (NARROW - 1) == 0 && context.global.load_settled_run(cache, first, out),
+        }
     }
     #[inline(always)]
     fn store_run<T: Element>(context: &mut Context<'_>, cache: i32, first: u64, values: &[T; LANES]) -> bool {
@@ -186,7 +191,7 @@ impl Memory for InGlobal {
 
 impl Memory for InShared {
     #[inline(always)]
-    fn load_run<T: Element>(context: &Context<'_>, _: i32, first: u64, out: &mut [T; LANES]) -> bool {
+    fn load_run<T: Element>(context: &Context<'_>, _: &Op, first: u64, out: &mut [T; LANES]) -> bool {
         context.shadow.is_none() && context.block.shared.load_run(first, out)
     }
     #[inline(always)]
@@ -481,7 +486,7 @@ impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Load<M, T, L, 
         {
             // SAFETY: a register holds an element of its own size as it is, and nothing else sees it meanwhile.
             let row = unsafe { &mut *std::ptr::from_mut(warp.registers.row_mut::<L>(op.d)).cast::<[T; LANES]>() };
-            if M::load_run(context, op.e, first, row) {
+            if M::load_run(context, op, first, row) {
                 return Signal::Next;
             }
         }

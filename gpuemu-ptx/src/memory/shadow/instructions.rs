@@ -109,6 +109,22 @@ fn within_noise(a: u32, b: u32, scale: f32) -> bool {
     scale > 1e-30 && scale.is_finite() && (f32::from_bits(a) - f32::from_bits(b)).abs() <= scale * NOISE
 }
 
+/// Whether all lanes, which are several, write the same bytes to what looks like one place.
+#[inline(always)]
+fn alike<T: Element, const N: usize>(addresses: &[u64; LANES], values: &[[T; LANES]; N], mask: u32) -> bool {
+    let (first, last) = (mask.trailing_zeros() as usize % LANES, (mask | 1).ilog2() as usize);
+    first != last && addresses[first] == addresses[last] && alike_in_lanes(values, mask)
+}
+
+#[inline(never)]
+fn alike_in_lanes<T: Element, const N: usize>(values: &[[T; LANES]; N], mask: u32) -> bool {
+    if mask == u32::MAX {
+        return values.iter().all(|row| row[1..] == row[..LANES - 1]);
+    }
+    let first = bytes_of(values, mask.trailing_zeros() as usize % LANES);
+    lanes(mask).all(|lane| bytes_of(values, lane) == first)
+}
+
 /// Whether two patterns of so many bytes are one floating-point value, or two of half the width, but for the last bits.
 /// Small integers are subnormal numbers in any format, and never are.
 fn nearly(a: u128, b: u128, bytes: usize) -> bool {
@@ -219,7 +235,7 @@ impl<'g> Block<'g> {
             if region.is_settled() && access::inside(region.base(), region.bytes(), addresses, mask, width.into()) {
                 return None;
             }
-            match self.quick_global(region, instruction, 0, addresses, mask, width) {
+            match self.quick_global(region, instruction, 0, addresses, mask, width, false) {
                 Quick::Done => return None,
                 Quick::Left(hard) => {
                     return self.rest(region, instruction, 0, addresses, mask, hard, width, |_| false);
@@ -271,7 +287,8 @@ impl<'g> Block<'g> {
         if instruction.order == Order::Weak
             && let Some(region) = self.near(cache, addresses, mask)
         {
-            match self.quick_global(region, instruction, WRITE, addresses, mask, width) {
+            match self.quick_global(region, instruction, WRITE, addresses, mask, width, alike(addresses, values, mask))
+            {
                 Quick::Done => return None,
                 Quick::Left(hard) => {
                     let places = addresses.map(|address| address.wrapping_sub(region.base()));
@@ -304,7 +321,7 @@ impl<'g> Block<'g> {
         let kind = WRITE | ATOMIC;
         let region = self.near(cache, addresses, mask).filter(|region| region.written().is_none_or(Bits::is_whole));
         let quick = region.map_or(Quick::Not, |region| {
-            match self.quick_global(region, instruction, kind, addresses, mask, width) {
+            match self.quick_global(region, instruction, kind, addresses, mask, width, false) {
                 Quick::Left(_) => Quick::Not,
                 quick => quick,
             }
@@ -388,7 +405,7 @@ impl<'g> Block<'g> {
         width: u32,
         needed: u32,
     ) -> Option<Finding> {
-        let hard = match self.quick_shared(instruction, 0, addresses, mask, width) {
+        let hard = match self.quick_shared(instruction, 0, addresses, mask, width, false) {
             Quick::Done => return None,
             Quick::Left(hard) => hard,
             Quick::Not => mask,
@@ -417,7 +434,7 @@ impl<'g> Block<'g> {
         values: &[[T; LANES]; N],
     ) -> Option<Finding> {
         let width = (size_of::<T>() * N) as u32;
-        let hard = match self.quick_shared(instruction, WRITE, addresses, mask, width) {
+        let hard = match self.quick_shared(instruction, WRITE, addresses, mask, width, alike(addresses, values, mask)) {
             Quick::Done => return None,
             Quick::Left(hard) => hard,
             Quick::Not => mask,

@@ -1,5 +1,7 @@
 //! Whether accesses are ordered, a cell at a time.
 
+use rustc_hash::FxHashMap;
+
 use super::block::{Actor, BLOCKS, Block, Book, Clash, Finding, PROPERTIES, Race, Seen, WARPS, action_of, hold, lanes};
 use super::cells::{ASYNC, Cells, SEVERAL, is_spread, lane_of, pages, record_of, stamp};
 use super::clocks::ACTORS;
@@ -173,6 +175,9 @@ impl Block<'_> {
         let alone = in_shared || self.grid.is_alone();
         let (end_of_memory, write) = (cells.bytes(), actor.flags & WRITE != 0);
         let mut found = None;
+        // What was there before the instruction, where several of its lanes may write: all of them are held against that.
+        let mut before: FxHashMap<u64, (u32, u32)> = FxHashMap::default();
+        let several = write && hard & hard.wrapping_sub(1) != 0;
         for lane in lanes(hard) {
             let start = places[lane];
             for (page, from, end) in pages(start, (start + u64::from(width)).min(end_of_memory)) {
@@ -180,28 +185,35 @@ impl Block<'_> {
                 held.mark(write);
                 held.refine_for(from, end, |stamp| self.unit(in_shared, stamp));
                 held.visit_refined(from, end, |write, read, first, bytes| {
-                    let Some(stamp) = self.touch(in_shared, (write, read), actor, lane) else { return };
-                    if found.is_some() {
-                        return;
+                    let mut old = None;
+                    if several && let Some((mut write, mut read)) = before.insert(first, (*write, *read)) {
+                        before.insert(first, (write, read));
+                        old = self.touch(in_shared, (&mut write, &mut read), actor, lane);
                     }
-                    let earlier = self.seen(in_shared, stamp, actor, lane);
-                    let plain = WRITE | ATOMIC | COPY;
-                    if actor.flags & plain == WRITE && earlier.action == Action::Write {
-                        // Two writes of one value, in one instruction or in two, leave that value.
-                        let here = record_of(stamp) == actor.record;
-                        let other = Some(lane_of(stamp)).filter(|&other| {
-                            here && all >> other & 1 != 0
-                                && places[other] < first + bytes
-                                && first < places[other] + u64::from(width)
-                        });
-                        let copies = earlier.site == actor.site && earlier.block == actor.block;
-                        let from = first.max(start);
-                        if same_value(Clash { lane, from, bytes: first + bytes - from, other, copies, mask: all }) {
+                    let new = self.touch(in_shared, (write, read), actor, lane);
+                    for stamp in [old, new].into_iter().flatten() {
+                        if found.is_some() {
                             return;
                         }
+                        let earlier = self.seen(in_shared, stamp, actor, lane);
+                        let plain = WRITE | ATOMIC | COPY;
+                        if actor.flags & plain == WRITE && earlier.action == Action::Write {
+                            // Two writes of one value, in one instruction or in two, leave that value.
+                            let here = record_of(stamp) == actor.record;
+                            let other = Some(lane_of(stamp)).filter(|&other| {
+                                here && all >> other & 1 != 0
+                                    && places[other] < first + bytes
+                                    && first < places[other] + u64::from(width)
+                            });
+                            let copies = earlier.site == actor.site && earlier.block == actor.block;
+                            let from = first.max(start);
+                            if same_value(Clash { lane, from, bytes: first + bytes - from, other, copies, mask: all }) {
+                                continue;
+                            }
+                        }
+                        let (address, action) = (first.max(start), action_of(actor.flags));
+                        found = Some(Race { lane: lane as u8, address, start, bytes: width, action, earlier });
                     }
-                    let (address, action) = (first.max(start), action_of(actor.flags));
-                    found = Some(Race { lane: lane as u8, address, start, bytes: width, action, earlier });
                 });
             }
         }

@@ -66,8 +66,8 @@ enum Lie {
     Row(u32, u32),
     /// All at one place.
     One,
-    /// The upper 16 lanes as the lower ones, which lie side by side.
-    Twice,
+    /// So many lanes side by side, and the others as they do, over and over.
+    Repeated(u32),
     /// The lower 16 lanes at one place, the upper ones at another.
     Halves,
     Anyhow,
@@ -114,7 +114,6 @@ fn lie(base: u64, bytes: u64, addresses: &[u64; LANES], mask: u32, width: u64) -
         }
     }
     let (mut one, mut outside, mut low) = (0, 0, 0);
-    let begin = start.wrapping_sub(u64::from(first) * width);
     for (lane, &address) in addresses.iter().enumerate() {
         let part = taking_part(mask, lane);
         let offset = address.wrapping_sub(base);
@@ -129,14 +128,20 @@ fn lie(base: u64, bytes: u64, addresses: &[u64; LANES], mask: u32, width: u64) -
         return Some(Lie::One);
     }
     if mask == u32::MAX {
-        let (mut twice, mut half, mut halves) = (0, 0, 0);
-        for lane in 0..LANES / 2 {
-            twice |= addresses[lane] ^ addresses[lane + 16];
-            half |= addresses[lane] ^ begin.wrapping_add(lane as u64 * width);
-            halves |= addresses[lane] ^ addresses[0] | addresses[lane + 16] ^ addresses[16];
+        if let Some(count @ (2 | 4 | 8 | 16)) =
+            addresses[1..].iter().position(|&address| address == start).map(|at| at + 1)
+        {
+            let mut apart = 0;
+            for (lane, &address) in addresses.iter().enumerate() {
+                apart |= address ^ start.wrapping_add((lane & (count - 1)) as u64 * width);
+            }
+            if apart == 0 {
+                return Some(Lie::Repeated(count as u32));
+            }
         }
-        if twice | half == 0 {
-            return Some(Lie::Twice);
+        let mut halves = 0;
+        for lane in 0..LANES / 2 {
+            halves |= addresses[lane] ^ addresses[0] | addresses[lane + 16] ^ addresses[16];
         }
         if halves == 0 {
             return Some(Lie::Halves);
@@ -166,6 +171,8 @@ struct Scene<'a> {
     floor: u32,
     /// Readers that one more changes nothing about, where their stamps have these properties.
     crowd: Option<u32>,
+    /// Whether all lanes write the same.
+    alike: bool,
 }
 
 impl Block<'_> {
@@ -375,13 +382,14 @@ impl Block<'_> {
         let table = &LANES_OF[width.trailing_zeros() as usize % 6];
         let (first, count, extra) = match lie {
             Lie::Row(first, count) => (first, count, 0),
-            Lie::Twice if !write && width >= 4 => (0, 16, SEVERAL),
-            Lie::One if !write && width >= 4 => {
-                // The reader that is remembered is the second: see `Block::readers`.
-                let second = (mask & (mask - 1)).trailing_zeros();
-                (second, 1, SEVERAL)
-            }
+            // The reader that is remembered is the second: see `Block::readers`.
+            Lie::Repeated(count) if !write && width >= 4 => (count, count, SEVERAL),
+            Lie::One if !write && width >= 4 => ((mask & (mask - 1)).trailing_zeros(), 1, SEVERAL),
+            // The writer that is remembered is the last.
+            Lie::One if scene.alike && width >= 4 => (31 - mask.leading_zeros(), 1, SEVERAL),
             _ if width < 4 => return Quick::Not,
+            // Where several lanes write one place, each is held against what was there before all of them.
+            Lie::One | Lie::Repeated(_) | Lie::Halves if write => return Quick::Not,
             Lie::Halves if !write => {
                 let one = |this: &mut Self, lane: usize| {
                     let from = addresses[lane].wrapping_sub(base);
@@ -443,6 +451,9 @@ impl Block<'_> {
             // The long way for all: it finds its own part done.
             return Quick::Not;
         }
+        if write && matches!(lie, Lie::One) {
+            return Quick::Not;
+        }
         match self.lanes(scene, addresses, base, mask, width) {
             0 => Quick::Done,
             left => Quick::Left(left),
@@ -458,6 +469,7 @@ impl Block<'_> {
         addresses: &[u64; LANES],
         mask: u32,
         width: u32,
+        alike: bool,
     ) -> Quick {
         let view = region.readable();
         if mask == 0 || kind & WRITE != 0 && region.role() == Role::Input {
@@ -487,12 +499,13 @@ impl Block<'_> {
             settled: self.settled(false),
             floor: 0,
             crowd: self.acquired.is_empty().then_some(BLOCKS),
+            alike,
         };
         self.all(&scene, lie, addresses, view.base, mask, width.into())
     }
 
     #[inline(always)]
-    fn shared_body(&mut self, actor: Actor, addresses: &[u64; LANES], mask: u32, width: u32) -> Quick {
+    fn shared_body(&mut self, actor: Actor, addresses: &[u64; LANES], mask: u32, width: u32, alike: bool) -> Quick {
         if mask == 0 || actor.record == 0 || self.shared.lost {
             return Quick::Not;
         }
@@ -507,6 +520,7 @@ impl Block<'_> {
             settled: self.shared.settled,
             floor: self.shared.first << 7,
             crowd: Some(WARPS),
+            alike,
         };
         let quick = match actor.flags & COPY != 0 && !matches!(lie, Lie::Row(..)) {
             true => Quick::Not,
@@ -525,7 +539,7 @@ fn there(written: &Bits, lie: Lie, addresses: &[u64; LANES], base: u64, mask: u3
     match lie {
         Lie::Row(first, count) => written.contains(at(first), u64::from(count) * u64::from(width)),
         Lie::One => written.among(at(mask.trailing_zeros()), width) == all,
-        Lie::Twice => written.contains(at(0), 16 * u64::from(width)),
+        Lie::Repeated(count) => written.contains(at(0), u64::from(count) * u64::from(width)),
         Lie::Halves => [0, 16].into_iter().all(|lane| written.among(at(lane), width) == all),
         Lie::Anyhow => (0..32).all(|lane| mask >> lane & 1 == 0 || written.among(at(lane), width) == all),
     }
@@ -561,13 +575,16 @@ macro_rules! twice {
 
 impl Block<'_> {
     twice!(
-        /// A weak access to one region: `kind` is 0 or [`WRITE`].
+        /// A weak access to one region: `kind` is 0 or [`WRITE`]; `alike` says that all lanes write the same.
         quick_global, global_wide, global_plain, global_body,
-        (region: &Region, instruction: Instruction, kind: u8, addresses: &[u64; LANES], mask: u32, width: u32)
+        (region: &Region, instruction: Instruction, kind: u8, addresses: &[u64; LANES], mask: u32, width: u32, alike: bool)
     );
-    twice!(quick_actor, shared_wide, shared_plain, shared_body, (actor: Actor, addresses: &[u64; LANES], mask: u32, width: u32));
+    twice!(
+        quick_actor, shared_wide, shared_plain, shared_body,
+        (actor: Actor, addresses: &[u64; LANES], mask: u32, width: u32, alike: bool)
+    );
 
-    /// A weak access to shared memory: `kind` is 0 or [`WRITE`].
+    /// A weak access to shared memory: `kind` is 0 or [`WRITE`]; `alike` says that all lanes write the same.
     #[inline(always)]
     pub(super) fn quick_shared(
         &mut self,
@@ -576,17 +593,18 @@ impl Block<'_> {
         addresses: &[u64; LANES],
         mask: u32,
         width: u32,
+        alike: bool,
     ) -> Quick {
         if instruction.order.scope().is_some() {
             return Quick::Not;
         }
         let actor = self.actor(instruction.warp, instruction.order, kind, instruction.site, true, width);
-        self.quick_actor(actor, addresses, mask, width)
+        self.quick_actor(actor, addresses, mask, width, alike)
     }
 
     /// The writes of an asynchronous copy to shared memory.
     #[inline(always)]
     pub(super) fn quick_copy(&mut self, actor: &Actor, addresses: &[u64; LANES], mask: u32, width: u32) -> Quick {
-        self.quick_actor(*actor, addresses, mask, width)
+        self.quick_actor(*actor, addresses, mask, width, false)
     }
 }

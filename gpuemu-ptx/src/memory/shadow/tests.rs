@@ -43,7 +43,7 @@ impl Play<'_> {
     }
 
     /// `block.warp.lane operation place value`: `0.1.31 st g5 7`. `*` for a lane is all of them: each its own place from
-    /// the one named on, or with `=` before the place all the same one.
+    /// the one named on, or with `=` before the place all the same one, or with `4:` before it four, over and over.
     fn step(&mut self, step: &str) {
         self.site += 1;
         let words: Vec<&str> = step.split_whitespace().collect();
@@ -70,10 +70,11 @@ impl Play<'_> {
         let mut in_shared = false;
         if let Some(place) = words.get(2).filter(|_| matches!(name, "ld" | "st" | "st16" | "atom" | "cp")) {
             let step: u64 = if place.starts_with('=') || mask.count_ones() < 3 { 0 } else { 4 };
+            let (period, place) = place.split_once(':').map_or((32, *place), |(period, place)| (number(period), place));
             let place = place.trim_start_matches('=');
             in_shared = place.starts_with('s');
             let first = if in_shared { 0 } else { self.base } + (place[1..].parse::<f64>().unwrap() * 4.0) as u64;
-            addresses = std::array::from_fn(|lane| first + step * lane as u64);
+            addresses = std::array::from_fn(|lane| first + step * (lane as u64 % u64::from(period)));
         }
         let (shadow, shared) = &mut self.blocks[block];
         let values = [std::array::from_fn(|lane| match words.get(3) {
@@ -293,6 +294,24 @@ fn found() {
             "
             0.0.0 st s0\n 0.0.1+2 sync\n 0.0.1 ld s0",
             &["3: Read s0 after Write of 0.0.0 in 1"],
+        ),
+        (
+            "lanes that write the same, and another warp",
+            "
+            0.0.* st =s0 7\n 0.1.0 ld s0",
+            &["2: Read s0 after Write of 0.0.31 in 1"],
+        ),
+        (
+            "what was read, written by all lanes alike",
+            "
+            0.0.* st s0\n 0 bar\n 0.1.* ld 4:s0\n 0.0.* st =s0 7",
+            &["4: Write s0 after Read of 0.1.4 in 3"],
+        ),
+        (
+            "a lane's value, then another by all",
+            "
+            0.0.0 st s0 1\n 0.0.* st =s0 2",
+            &["2: Write s0 after Write of 0.0.0 in 1"],
         ),
         ("lanes of one instruction", "0.0.* st =s0 lane", &["1: Write s0 after Write of 0.0.0 in 1"]),
         ("a barrier of other warps", "0.0.0 st s0\n 0 bar 6\n 0.1.0 ld s0", &["3: Read s0 after Write of 0.0.0 in 1"]),
@@ -584,6 +603,22 @@ impl Model {
         race
     }
 
+    /// Whether one write of all lanes, of one value to one place, races with an earlier access. The last lane's stays.
+    fn write_alike(&mut self, place: &str, first: usize) -> bool {
+        let before = self.accesses.len();
+        let races = (first..first + LANES).filter(|&thread| {
+            let race = self.access(place.to_owned(), thread, true);
+            let mine = self.accesses.pop();
+            if thread + 1 == first + LANES {
+                self.accesses.extend(mine);
+            }
+            race
+        });
+        let race = races.count() != 0;
+        assert_eq!(self.accesses.len(), before + 1);
+        race
+    }
+
     fn meet(&mut self, threads: std::ops::Range<usize>) {
         let joined = (0..Self::THREADS).map(|of| threads.clone().map(|thread| self.clocks[thread][of]).max().unwrap());
         let joined: Vec<u32> = joined.collect();
@@ -624,11 +659,16 @@ proptest::proptest! {
                     race = model.access(name(place), thread(lane as usize), true);
                     format!("{block}.{warp}.{lane} st {space}{place} {}", index + 1)
                 }
+                8 | 9 if lane == 1 => {
+                    race = model.write_alike(&name(place), thread(0));
+                    format!("{block}.{warp}.* st ={space}{place} {}", index + 1)
+                }
                 8 | 9 => {
+                    let period = if lane == 0 { 1 } else { 2 << place };
                     for lane in 0..LANES {
-                        race |= model.access(name(place), thread(lane), false);
+                        race |= model.access(name(place + lane as u64 % period), thread(lane), false);
                     }
-                    format!("{block}.{warp}.* ld ={space}{place}")
+                    format!("{block}.{warp}.* ld {period}:{space}{place}")
                 }
                 10 | 11 => {
                     let write = lane == 0;
