@@ -22,7 +22,7 @@ impl<'g> Cache<'g> {
     }
 
     #[inline(always)]
-    pub(super) fn remember(&mut self, region: &'g Region) {
+    pub(in crate::memory) fn remember(&mut self, region: &'g Region) {
         self.region = Some(region);
     }
 }
@@ -39,8 +39,8 @@ impl Global {
     /// As [`Global::load_run`] and [`Global::load_settled`].
     #[inline(always)]
     pub fn load_settled_run<T: Element>(&self, cache: &Cache<'_>, first: u64, out: &mut [T; LANES]) -> bool {
-        // SAFETY: as in `load`.
         cache.region.is_some_and(|region| {
+            // SAFETY: as in `load`.
             region.is_settled() && unsafe { access::load_run::<T, Racing>(region.readable(), first, out) }
         })
     }

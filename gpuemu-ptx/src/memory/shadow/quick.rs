@@ -461,6 +461,7 @@ impl Block<'_> {
     }
 
     #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
     fn global_body(
         &mut self,
         region: &Region,
@@ -550,11 +551,13 @@ macro_rules! twice {
     ($(#[$doc:meta])* $name:ident, $wide:ident, $plain:ident, $body:ident, ($($argument:ident: $ty:ty),*)) => {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
+        #[allow(clippy::too_many_arguments)]
         unsafe fn $wide(&mut self, $($argument: $ty),*) -> Quick {
             self.$body($($argument),*)
         }
 
         #[inline(never)]
+        #[allow(clippy::too_many_arguments)]
         fn $plain(&mut self, $($argument: $ty),*) -> Quick {
             self.$body($($argument),*)
         }
