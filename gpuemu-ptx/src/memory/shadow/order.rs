@@ -175,9 +175,9 @@ impl Block<'_> {
         let alone = in_shared || self.grid.is_alone();
         let (end_of_memory, write) = (cells.bytes(), actor.flags & WRITE != 0);
         let mut found = None;
-        // What was there before the instruction, where several of its lanes may write: all of them are held against that.
+        // What was there before the instruction, where several of its lanes write one place: all are held against that.
         let mut before: FxHashMap<u64, (u32, u32)> = FxHashMap::default();
-        let several = write && hard & hard.wrapping_sub(1) != 0;
+        let several = write && meet(places, hard);
         for lane in lanes(hard) {
             let start = places[lane];
             for (page, from, end) in pages(start, (start + u64::from(width)).min(end_of_memory)) {
@@ -258,4 +258,9 @@ impl Block<'_> {
         self.shared.cells = Some(cells);
         found.map(Finding::Race)
     }
+}
+
+/// Whether some of the lanes are at one place: aligned accesses of one width overlap nowhere else.
+fn meet(places: &[u64; LANES], mask: u32) -> bool {
+    lanes(mask).any(|lane| lanes(mask & ((1 << lane) - 1)).any(|other| places[other] == places[lane]))
 }

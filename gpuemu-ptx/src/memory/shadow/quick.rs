@@ -292,7 +292,7 @@ impl Block<'_> {
                 left |= 1 << lane;
                 continue;
             };
-            let mine = stamp(scene.actor.record, lane);
+            let mine = stamp(scene.actor.record, lane) | if scene.actor.flags & COPY != 0 { ASYNC } else { 0 };
             let mut easy = true;
             for (&mut old_write, &mut old_read) in writes.iter_mut().zip(reads.iter_mut()) {
                 let fine = old_write < scene.settled || old_write == mine;
@@ -523,10 +523,7 @@ impl Block<'_> {
             crowd: Some(WARPS),
             alike,
         };
-        let quick = match actor.flags & COPY != 0 && !matches!(lie, Lie::Row(..)) {
-            true => Quick::Not,
-            false => self.all(&scene, lie, addresses, 0, mask, width.into()),
-        };
+        let quick = self.all(&scene, lie, addresses, 0, mask, width.into());
         self.shared.cells = Some(cells);
         quick
     }
