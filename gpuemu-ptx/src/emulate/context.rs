@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::code::Code;
 use super::counters::Count;
 use super::launch::Launch;
-use super::output::Printed;
+use super::output::Output;
 use super::problem::{Trouble, Wrapped};
 use super::warp::{Arrival, Reduction};
 use crate::memory::shadow::{self, Meeting};
@@ -42,8 +42,8 @@ pub struct Context<'a> {
     pub counts: Vec<Count>,
     /// Bytes that `malloc` gave out.
     pub heap: &'a AtomicU64,
-    /// What was printed.
-    pub printed: Vec<Printed>,
+    /// What was printed, as far as there is room.
+    pub printed: Output,
 }
 
 /// What belongs to one block.

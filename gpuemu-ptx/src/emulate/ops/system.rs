@@ -26,6 +26,10 @@ fn byte(context: &mut Context<'_>, warp: u32, lane: usize, address: u64) -> Resu
     Ok(out[0][lane])
 }
 
+/// Instructions that a thread's call of `printf` counts as, beside one for each character that it reads: a loop that prints
+/// without end reaches its end as soon as another.
+const PRINTING: u64 = 16;
+
 /// The bytes up to a zero.
 fn string(context: &mut Context<'_>, warp: u32, lane: usize, address: u64) -> Result<String, Trouble> {
     let mut bytes = Vec::new();
@@ -35,6 +39,7 @@ fn string(context: &mut Context<'_>, warp: u32, lane: usize, address: u64) -> Re
             other => bytes.push(other),
         }
     }
+    context.steps += bytes.len() as u64;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -60,11 +65,11 @@ impl Body for Print {
                 )
             })();
             match text {
-                Ok(text) => context.printed.push(Printed {
-                    block: context.block.position,
-                    thread: warp.tid.map(|row| row[lane]),
-                    text,
-                }),
+                Ok(text) => {
+                    context.steps += PRINTING;
+                    let (block, thread) = (context.block.position, warp.tid.map(|row| row[lane]));
+                    context.printed.push(Printed { block, thread, text });
+                }
                 Err(trouble) => {
                     context.trouble = Some(trouble);
                     return Signal::Fault;

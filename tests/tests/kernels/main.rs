@@ -1,12 +1,16 @@
 //! Compiled kernels under test: hand-written PTX, right and with one fault each.
 
+mod accuracy;
+mod hostile;
+mod launches;
+
 use gpuemu_harness::Error;
 use gpuemu_harness::project::ProjectSuite;
 use gpuemu_harness::suite::Suite;
 use gpuemu_tests::sessions::{Place, assert_has, report, suite_report};
 
 /// Adds vectors, a thread an element.
-const ADD: &str = r#".version 8.0
+pub const ADD: &str = r#".version 8.0
 .target sm_80
 .address_size 64
 
@@ -40,7 +44,7 @@ DONE:
 }
 "#;
 
-const CONTRACT: &str = r#"
+pub const CONTRACT: &str = r#"
 [project]
 name = "kernels"
 [validation]
@@ -64,10 +68,10 @@ block = [64]
 args = ["a", "b", "out", "N"]
 "#;
 
-const TEST: &str = "kernel::add::float32::boundary";
+pub const TEST: &str = "kernel::add::float32::boundary";
 
 /// A project whose kernel has each of `changes` done to it: what stood there, and what stands there now.
-fn project(contract: &str, changes: &[(&str, &str)]) -> Place {
+pub fn project(contract: &str, changes: &[(&str, &str)]) -> Place {
     let place = Place::new(contract);
     let changed = changes.iter().fold(ADD.to_owned(), |text, (old, new)| {
         assert!(text.contains(old), "{old}");
@@ -77,7 +81,7 @@ fn project(contract: &str, changes: &[(&str, &str)]) -> Place {
     place
 }
 
-fn suite(place: &Place) -> ProjectSuite {
+pub fn suite(place: &Place) -> ProjectSuite {
     ProjectSuite::new(place.session()).unwrap()
 }
 
@@ -350,37 +354,6 @@ fn a_measured_launch_is_in_the_snapshot() {
             "launch_mix_global = 15\n",
         ],
     );
-}
-
-#[test]
-fn launches_that_do_not_fit_the_kernel() {
-    let table: &[(&str, &str, &[&str])] = &[
-        (
-            "\"a\", \"b\", \"out\", \"N\"",
-            "\"a\", \"b\", \"out\"",
-            &["launch refused in add", "3 arguments: the kernel takes 4"],
-        ),
-        ("\"N\"]\n", "\"u64:1\"]\n", &["launch refused in add", "8 bytes for parameter `n` of 4 bytes"]),
-        (
-            "\"N\"]\n",
-            "\"f32:1.5\"]\n",
-            &["the launch's argument `f32:1.5` is f32, and the kernel's parameter `n` is u32"],
-        ),
-        ("\"a\", \"b\"", "3, \"b\"", &["null plus 3 bytes"]),
-        ("ceil_div(N, 64)", "N - N", &["launch refused in add", "a grid of 0 blocks along x"]),
-        ("ceil_div(N, 64)", "0 - N", &["the launch's grid `0 - N` is -"]),
-        (
-            "block = [64]",
-            "block = [64]\nshared = \"1000*1000\"",
-            &["launch refused in add", "1000000 bytes of dynamic shared memory"],
-        ),
-    ];
-    for (old, new, parts) in table {
-        assert!(CONTRACT.contains(old), "{old}");
-        let place = project(&CONTRACT.replacen(old, new, 1), &[]);
-        let text = report(&place.session(), TEST);
-        assert_has(&text, parts);
-    }
 }
 
 #[test]
