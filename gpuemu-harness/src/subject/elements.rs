@@ -27,26 +27,20 @@ impl Elements {
         Elements { accesses: accesses.into_iter().filter_map(of_tensor).collect() }
     }
 
-    /// A line for each tensor whose elements are not what the kernel takes them for, where its code leaves no doubt: a type
-    /// that says so, or less than an element at once. `dtype` is that of a tensor.
-    pub fn mismatches(&self, dtype: impl Fn(&str) -> Option<DType>) -> Vec<String> {
-        let mut told: Vec<&String> = Vec::new();
-        let mut lines = Vec::new();
-        for (name, access) in &self.accesses {
-            let Some(dtype) = dtype(name).filter(|_| !told.contains(&name)) else { continue };
-            if !fits(access, dtype) {
-                told.push(name);
-                let (verb, ty) = (if access.writes { "writes" } else { "reads" }, access.ty);
-                lines.push(format!(
-                    "the kernel {verb} {ty}, {}, at {name} (PTX line {}), whose elements are {dtype}, {}: its `dtypes` say \
-                     what it is compiled for",
-                    bytes(ty.bytes()),
-                    access.line,
-                    bytes(dtype.size() as u32)
-                ));
-            }
-        }
-        lines
+    /// Of the first tensor whose elements are not what the kernel takes them for, where its code leaves no doubt: a type that
+    /// says so, or less than an element at once. `dtype` is that of a tensor.
+    pub fn mismatch(&self, dtype: impl Fn(&str) -> Option<DType>) -> Option<String> {
+        self.accesses.iter().find_map(|(name, access)| {
+            let dtype = dtype(name).filter(|&dtype| !fits(access, dtype))?;
+            let (verb, ty) = (if access.writes { "writes" } else { "reads" }, access.ty);
+            Some(format!(
+                "the kernel {verb} {ty}, {}, at {name} (PTX line {}), whose elements are {dtype}, {}: its `dtypes` say what \
+                 it is compiled for",
+                bytes(ty.bytes()),
+                access.line,
+                bytes(dtype.size() as u32)
+            ))
+        })
     }
 }
 

@@ -165,12 +165,12 @@ impl KernelSubject {
             let outputs = call.outputs.iter().map(|(name, tensor)| (name, tensor.as_ref()));
             inputs.chain(outputs).find(|(own, _)| *own == name)?.1.map(Tensor::dtype)
         };
-        let mismatches = self.elements.mismatches(dtype);
+        let mismatch = self.elements.mismatch(dtype);
         if let Some(fault) = &launched.fault {
-            let told: Vec<String> = straddles(fault, dtype).into_iter().chain(mismatches).collect();
-            return Err(faulted(fault, &told, &launched.printed));
+            let told = mismatch.or_else(|| straddles(fault, dtype));
+            return Err(faulted(fault, told.as_deref(), &launched.printed));
         }
-        call.notes.extend(mismatches);
+        call.notes.extend(mismatch);
         placement.read_back(call, device.memory_mut())?;
         Ok(launched.counters)
     }
@@ -212,9 +212,9 @@ impl Subject for KernelSubject {
 }
 
 /// The fault of a launch, what else there is to tell of it, and what the kernel printed before it.
-fn faulted(fault: &Fault, told: &[String], printed: &[Printed]) -> SubjectError {
+fn faulted(fault: &Fault, told: Option<&str>, printed: &[Printed]) -> SubjectError {
     let mut message = fault.to_string();
-    for line in told {
+    if let Some(line) = told {
         let _ = write!(message, "\n  {line}");
     }
     for printed in printed.iter().take(PRINTED) {

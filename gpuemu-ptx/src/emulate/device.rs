@@ -182,8 +182,8 @@ impl Device {
         self.launches += 1;
         let frames = code.functions.iter().fold(0u32, |all, routine| all.saturating_add(routine.local));
         let local = match code.functions.len() {
-            1 => frames,
-            // Functions may call each other again and again.
+            1 if !code.grows => frames,
+            // Functions may call each other again and again, or take what they need.
             _ => frames.saturating_add(STACK).min(self.arch.limits.local_bytes_per_thread),
         };
         if local > self.arch.limits.local_bytes_per_thread {

@@ -11,4 +11,5 @@ mod instructions;
 mod launches;
 mod mutants;
 mod sanitizers;
+mod stack;
 mod warps;

