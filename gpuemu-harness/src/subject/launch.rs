@@ -1,6 +1,6 @@
 //! A `[kernels.launch]` with the numbers of one case: how many threads, and what the kernel is handed.
 
-use super::placement::{ALIGN, refused};
+use super::placement::ALIGN;
 use super::refusal::{every_case, varies};
 use super::{Call, SubjectError};
 use crate::case::shape::bindings;
@@ -69,7 +69,8 @@ pub fn arguments(
             let value = value_of("workspace", expression, &bindings)?;
             let bytes = u64::try_from(value)
                 .map_err(|_| of(expression, format!("the launch's workspace `{expression}` has {value} bytes")))?;
-            memory.allocate(bytes, ALIGN, "the workspace").map(Argument::Pointer).map_err(refused)
+            let allocated = memory.allocate(bytes, ALIGN, "the workspace").map(Argument::Pointer);
+            allocated.map_err(|error| of(expression, error.to_string()))
         }
         Declared::Typed(kind, text) => {
             // Of a float the bits would pass for an integer, and the other way round.

@@ -11,6 +11,9 @@ use super::warp::{Arrival, Reduction};
 use crate::memory::shadow::{self, Meeting};
 use crate::memory::{Cache, Global, Local, Shared};
 
+/// Bytes of the heap that an allocation takes at least.
+const LEAST: u64 = 64;
+
 /// Named barriers of a block.
 pub const BARRIERS: usize = 16;
 
@@ -156,10 +159,12 @@ impl Context<'_> {
 
     /// Memory for `malloc`: 0 where there is none.
     pub fn allocate(&mut self, bytes: u64) -> u64 {
-        if bytes == 0 || bytes > self.launch.heap.saturating_sub(self.heap.load(Relaxed)) {
+        // What is known of each allocation takes room too.
+        let taken = bytes.max(LEAST);
+        if bytes == 0 || taken > self.launch.heap.saturating_sub(self.heap.load(Relaxed)) {
             return 0;
         }
-        self.heap.fetch_add(bytes, Relaxed);
+        self.heap.fetch_add(taken, Relaxed);
         self.global.allocate(bytes, 16, "the heap").unwrap_or(0)
     }
 

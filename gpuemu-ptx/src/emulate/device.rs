@@ -57,7 +57,7 @@ pub enum Argument {
 pub struct Launched {
     /// What kernels printed, block by block: the first 16 MiB of it.
     pub printed: Vec<Printed>,
-    /// Instructions that were executed, those of each warp counted. Characters that are printed count as some.
+    /// Instructions that were executed, those of each warp counted. Calls of `printf`, `malloc` and `free` count as several.
     pub instructions: u64,
     /// What it did, where the module was loaded with [`Options::counters`].
     pub counters: Option<Counters>,
