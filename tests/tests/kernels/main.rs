@@ -112,6 +112,10 @@ fn a_kernel_without_strides_has_no_views() {
             ),
         ]
     );
+    // Where all has to run, what no host could run is not there.
+    let required = place.open_with(|environment| environment.require = true).unwrap();
+    let names: Vec<_> = ProjectSuite::new(required).unwrap().tests().into_iter().map(|test| test.name).collect();
+    assert_eq!(names, [TEST]);
     // An input that says so lies elsewhere, and the kernel finds it there.
     let offset = CONTRACT.replace("b = [\"N\"]", "b = { dims = [\"N\"], layouts = [\"offset\"] }");
     let place = project(&offset, &[]);
