@@ -23,9 +23,16 @@ name = "whole"
 harness = false
 "#;
 
-/// What this workspace's own tests depend on beside the harness, with features that the harness has then too: without
-/// them it would be compiled once more for projects.
-const SAME_FEATURES: &str = "[dev-dependencies]\ndivan = \"0.1\"\npyo3-macros = \"0.29\"\n";
+/// What gives the crates that a project depends on the features that they have where all of this workspace is tested:
+/// with others they would be compiled once more. Without a build script nothing of the latter two is compiled.
+const SAME_FEATURES: &str = r#"
+[dev-dependencies.divan]
+version = "0.1"
+
+[build-dependencies]
+serde = "1"
+syn = { version = "2", features = ["extra-traits", "visit-mut"] }
+"#;
 
 /// A user's package, alone in a copy of this workspace: its members are links to ours, so that cargo finds them compiled
 /// as soon as ours are, and nothing but the package itself is built.
@@ -45,7 +52,7 @@ impl Project {
         let project = Project { folder: root.join(name), target };
         for (path, text) in files {
             match *path {
-                "Cargo.toml" => project.write(path, &text.replacen("[dev-dependencies]\n", SAME_FEATURES, 1)),
+                "Cargo.toml" => project.write(path, &format!("{text}{SAME_FEATURES}")),
                 _ => project.write(path, text),
             }
         }
