@@ -114,7 +114,7 @@ fn launched(device: &mut Device, body: &str, arguments: &[Argument]) -> Launched
 
 #[test]
 fn kernels_that_go_wrong_for_ever() {
-    let deep = format!("mov.u64 %d1, 16; L: {MALLOC} st.u64 [%d2], %d1; bra L;");
+    let deep = format!("mov.u64 %d1, 65536; L: {MALLOC} st.u64 [%d2], %d1; bra L;");
     let leaks = format!("mov.u64 %d1, 1048576; L: {MALLOC} setp.ne.u64 %p0, %d2, 0; @%p0 bra L;");
     let leaks_for_ever = format!("mov.u64 %d1, 1; L: {MALLOC} bra L;");
     let huge = format!("mov.u64 %d1, -1; {MALLOC} st.u64 [%d2], %d1;");

@@ -144,7 +144,8 @@ fn many_mutants() {
     let Some(seconds) = std::env::var("GPUEMU_TEST_MUTANTS").ok() else { return };
     let until =
         Instant::now() + Duration::from_secs(seconds.parse().expect("GPUEMU_TEST_MUTANTS is a number of seconds"));
-    let mut sources: Vec<String> = SOURCES.map(str::to_owned).to_vec();
+    let mut sources = Vec::new();
+    modules(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/cuda-kernels")), &mut sources);
     if let Some(root) = std::env::var_os("GPUEMU_TEST_PTX").map(PathBuf::from) {
         ["triton-ptx", "cuda-ptx"].iter().for_each(|folder| modules(&root.join(folder), &mut sources));
     }
