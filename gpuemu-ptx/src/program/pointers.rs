@@ -27,14 +27,10 @@ pub fn pointer_accesses(program: &Program, entry: FunctionId) -> Vec<PointerAcce
         let form = program.form(instruction.form);
         let register = address(function, form, instruction)?;
         let parameters = summands(program, function, &uses, register);
-        let ty = *form.types.first()?;
-        (!parameters.is_empty()).then(|| PointerAccess {
-            parameters,
-            ty,
-            vector: form.vector,
-            writes: !matches!(form.opcode, Opcode::Ld | Opcode::Ldu),
-            line: instruction.line,
-        })
+        let writes = !matches!(form.opcode, Opcode::Ld | Opcode::Ldu);
+        let access =
+            PointerAccess { parameters, ty: *form.types.first()?, vector: form.vector, writes, line: instruction.line };
+        Some(access).filter(|access| !access.parameters.is_empty())
     };
     function.instructions.iter().filter_map(access).collect()
 }

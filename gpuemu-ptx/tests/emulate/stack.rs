@@ -2,19 +2,19 @@
 
 use crate::bench::{Bench, kernel};
 use gpuemu_ptx::emulate::Options;
-use gpuemu_ptx::fault::FaultKind;
+use gpuemu_ptx::fault::{Fault, FaultKind};
 
 const THREADS: u32 = 64;
 
 /// What each of 64 threads left in its four bytes of `out`, or the fault, where `in` holds 1000, 1001 and so on.
-fn run(text: &str) -> Result<Vec<u32>, gpuemu_ptx::fault::Fault> {
+fn run(text: &str) -> Result<Vec<u32>, Box<Fault>> {
     let mut bench = Bench::with("sm_80", text, Options { threads: 1, budget: 1 << 20, ..Options::default() });
     let out = bench.tensor("out", &[0u32; THREADS as usize]);
     let from: Vec<u32> = (1000..1000 + THREADS).collect();
     let from = bench.tensor("in", &from);
     let launched = bench.launch("k", [1, 1, 1], [THREADS, 1, 1], 0, &[out.clone(), from]);
     match launched.fault {
-        Some(fault) => Err(fault),
+        Some(fault) => Err(Box::new(fault)),
         None => Ok(bench.read(&out, THREADS as usize)),
     }
 }
