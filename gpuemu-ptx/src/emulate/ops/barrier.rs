@@ -255,7 +255,7 @@ fn emit_mbarrier(d: &mut Decoder<'_>, at: usize, to: i32, b: i32, c: i32, operat
 
 fn mbarrier(d: &mut Decoder<'_>) -> Decoded {
     let has = |word| d.form.has(word);
-    if has(Word::ExpectTx) || has(Word::CompleteTx) || has(Word::NoComplete) || has(Word::SharedCluster) {
+    if has(Word::ExpectTx) || has(Word::CompleteTx) || has(Word::SharedCluster) {
         return refuse("mbarriers that count bytes are not executed yet");
     }
     if has(Word::PendingCount) {

@@ -20,7 +20,6 @@ pub mod stack;
 pub mod system;
 pub mod video;
 pub mod warp;
-pub mod wmma;
 
 use super::decode::{Decoded, Decoder, refuse};
 use crate::program::Opcode;
