@@ -21,7 +21,7 @@ pub enum Error {
     NoEntry {
         /// The name asked for.
         name: String,
-        /// The entry spelt most like it.
+        /// The entry spelt most like it, or the only one.
         nearest: Option<String>,
         /// How many entries there are.
         entries: usize,
@@ -90,7 +90,6 @@ impl fmt::Display for Error {
                 match (nearest, entries) {
                     (Some(nearest), _) => write!(f, "; did you mean `{nearest}`?"),
                     (None, 0) => write!(f, ": it has none at all"),
-                    (None, 1) => Ok(()),
                     (None, entries) => write!(f, " among its {entries}"),
                 }
             }

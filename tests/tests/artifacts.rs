@@ -46,6 +46,17 @@ fn a_right_artifact_passes_and_says_what_was_not_judged() {
     assert_eq!(names, [TEST], "a kernel of no op has no test of its answers");
     assert_eq!(suite.resolve(TEST).unwrap().cannot_run, None);
     assert!(suite.resolve("artifact::scale::sm_90").is_none());
+    // One that names a reference wants more than that.
+    let wanting = CONTRACT.replace("[kernels.artifact_checks]", "reference = \"softmax\"\n[kernels.artifact_checks]");
+    let place = self::place(&wanting, SCALE);
+    let listed = self::suite(&place, |_| ()).tests();
+    let listed: Vec<_> = listed.iter().map(|test| (test.name.as_str(), test.cannot_run.as_deref())).collect();
+    let (names, reasons): (Vec<&str>, Vec<Option<&str>>) = listed.into_iter().unzip();
+    assert_eq!(names, [TEST, "kernel::scale"]);
+    assert_eq!(reasons[0], None);
+    let why =
+        "its compiled form is tested, what it computes is not: it names no `op`, so nothing says what its tensors are";
+    assert_has(reasons[1].unwrap(), &[why, "write an [[ops]] with their schema, `op = ...` and a [kernels.launch]"]);
     let outcome = suite.run(TEST);
     assert_eq!(outcome.failure, None);
     let property = |name: &str| outcome.properties.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());

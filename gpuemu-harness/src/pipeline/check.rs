@@ -4,7 +4,7 @@ use super::oracle::Oracle;
 use super::{explain, relate};
 use crate::case::Case;
 use crate::error::Result;
-use crate::subject::{Call, Subject, SubjectError};
+use crate::subject::{Call, REFUSED, Subject, SubjectError};
 use crate::tensor::{Layout, Tensor};
 use crate::validate::compare;
 use crate::validate::health::Health;
@@ -188,7 +188,11 @@ pub(super) fn execute(
 }
 
 pub(super) fn subject_failed(error: &SubjectError) -> Failure {
-    let check = if error.fault { Check::Fault(error.kind) } else { Check::Subject };
+    let check = match error.kind {
+        REFUSED => Check::Launch,
+        kind if error.fault => Check::Fault(kind),
+        _ => Check::Subject,
+    };
     failure(check, None, error.message.clone())
 }
 

@@ -394,6 +394,17 @@ impl<'s> Trial<'s> {
         }
     }
 
+    /// The report of a failure that no single case shows.
+    fn report_of_all(&self, failure: Failure) -> Report {
+        Report {
+            test: self.test.to_string(),
+            subject: self.subject.describe(),
+            failure,
+            case: None,
+            notes: self.oracle.notes(),
+        }
+    }
+
     fn report(
         &self,
         case: Case,
@@ -482,6 +493,8 @@ fn run_cases(session: &Session, test: &TestName, only: Option<&Spec>, finished: 
         if let Some(failure) = checked.failure {
             let number = Some((index + 1, cases));
             finished.failure = Some(match took < SHRINK.time {
+                // No case is to blame.
+                _ if failure.check == Check::Launch => trial.report_of_all(failure),
                 true => trial.fail(&planner, case, failure, (index + 1, cases))?,
                 // Most likely a time-out: as many more of them as shrinking takes would look like a hang.
                 false => trial.unshrunk(case, failure, number),
@@ -493,13 +506,7 @@ fn run_cases(session: &Session, test: &TestName, only: Option<&Spec>, finished: 
     // can fail is judged by the other strategies.
     let telling = !matches!(test.strategy, Strategy::Edge | Strategy::NanInjected);
     if telling && let Some(failure) = health.verdict() {
-        finished.failure = Some(Report {
-            test: test.to_string(),
-            subject: trial.subject.describe(),
-            failure,
-            case: None,
-            notes: trial.oracle.notes(),
-        });
+        finished.failure = Some(trial.report_of_all(failure));
     }
     Ok(())
 }

@@ -60,12 +60,12 @@ impl ProjectSuite {
     /// Every test, by name.
     pub(super) fn list(&self) -> Vec<TestEntry> {
         let contract = self.session.contract();
-        let mut tests: Vec<TestEntry> =
-            contract.tests().into_iter().map(|test| self.listed(test.to_string(), &Entry::Test(test))).collect();
+        let there = contract.tests().into_iter().filter(|test| self.has_to_run(&test.op));
+        let mut tests: Vec<TestEntry> = there.map(|test| self.listed(test.to_string(), &Entry::Test(test))).collect();
         tests.extend(self.regressions());
         if contract.policies.accuracy {
             let own = contract.kernels.iter().filter_map(|kernel| contract.op_of(kernel));
-            for op in contract.ops.iter().cloned().chain(own) {
+            for op in contract.ops.iter().cloned().chain(own).filter(|op| self.has_to_run(&op.tested_as())) {
                 for dtype in &op.dtypes {
                     let name = format!("accuracy::{}::{dtype}", op.tested_as());
                     tests.push(self.listed(name, &Entry::Accuracy(op.tested_as(), *dtype)));
@@ -75,6 +75,11 @@ impl ProjectSuite {
         tests.extend(self.kernels());
         tests.sort_by(|a, b| a.name.cmp(&b.name));
         tests
+    }
+
+    /// Whether an op's own tests are listed: those that no host could run are told, unless all that is listed has to run.
+    fn has_to_run(&self, op: &str) -> bool {
+        !self.session.environment().require || self.session.computed_by_kernel(op).is_none()
     }
 
     /// A name as it is listed.
@@ -121,36 +126,34 @@ impl ProjectSuite {
     /// Tests of compiled kernels. What a kernel leaves open is a test that is ignored with the reason.
     pub(super) fn kernels(&self) -> Vec<TestEntry> {
         let contract = self.session.contract();
+        let required = self.session.environment().require;
         let mut entries = Vec::new();
         for kernel in &contract.kernels {
             for target in &kernel.targets {
                 let entry = Entry::Artifact(kernel.name.clone(), target.clone());
                 entries.push(self.listed(format!("artifact::{}::{target}", kernel.name), &entry));
             }
-            if kernel.targets.is_empty() && kernel.source.is_some() {
+            if kernel.targets.is_empty() && kernel.source.is_some() && !required {
                 entries.push(TestEntry {
                     name: format!("artifact::{}", kernel.name),
                     cannot_run: Some("no `targets` in its [kernels.artifact_checks]".to_owned()),
                     regression: false,
                 });
             }
-            if kernel.op.is_some() || kernel.reference.is_none() {
-                continue;
-            }
-            for dtype in &kernel.dtypes {
-                for strategy in &contract.validation.strategies {
-                    if strategy.selects().is_none() {
-                        entries.push(TestEntry {
-                            name: format!("kernel::{}::{dtype}::{strategy}", kernel.name),
-                            cannot_run: Some(
-                                "it names no `op`, so nothing says what its tensors are: write an [[ops]] with their schema, \
-                                 `op = ...` and a [kernels.launch]"
-                                    .to_owned(),
-                            ),
-                            regression: false,
-                        });
-                    }
-                }
+            // One that asks for its compiled form alone lacks nothing.
+            if kernel.op.is_none() && kernel.reference.is_some() {
+                let tested = match kernel.targets.is_empty() {
+                    true => "it is not tested",
+                    false => "its compiled form is tested, what it computes is not",
+                };
+                entries.push(TestEntry {
+                    name: format!("{KERNEL}::{}", kernel.name),
+                    cannot_run: Some(format!(
+                        "{tested}: it names no `op`, so nothing says what its tensors are: write an [[ops]] with their schema, \
+                         `op = ...` and a [kernels.launch]"
+                    )),
+                    regression: false,
+                });
             }
         }
         for test in contract.kernel_tests() {
@@ -159,7 +162,7 @@ impl ProjectSuite {
         for kernel in &contract.kernels {
             let Some(op) = kernel.op.as_deref().and_then(|op| contract.op(op)) else { continue };
             let takes_views = contract.op_of(kernel).is_some_and(|own| own.strategies.contains(&Strategy::Layout));
-            if op.strategies.contains(&Strategy::Layout) && !takes_views {
+            if op.strategies.contains(&Strategy::Layout) && !takes_views && !required {
                 entries.extend(kernel.dtypes.iter().map(|dtype| {
                     TestEntry {
                         name: format!("{KERNEL}::{}::{dtype}::{}", kernel.name, Strategy::Layout),

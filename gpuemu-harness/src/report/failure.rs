@@ -14,7 +14,7 @@ pub struct Report {
     pub subject: String,
     /// What is wrong.
     pub failure: Failure,
-    /// The smallest case that shows it; `None` where no single case does (health checks).
+    /// The smallest case that shows it; `None` where no single case does (health checks, refused launches).
     pub case: Option<FailingCase>,
     /// Files written while failing, and what could not be written.
     pub notes: Vec<String>,

@@ -1,14 +1,17 @@
 //! A compiled kernel under test: its committed PTX, executed on this machine.
 
+use super::elements::{Elements, straddles};
 use super::placement::Placement;
-use super::{Call, Subject, SubjectError, launch};
+use super::{Call, Subject, SubjectError, launch, refusal};
 use crate::error::{Error, Result};
 use crate::inspect::artifact::Artifact;
 use crate::inspect::committed::{self, is_written_by_hand, shown, source_of};
+use crate::tensor::Tensor;
 use gpuemu_contract::{Argument, DType, Kernel, Launch, Op, OutputShape};
 use gpuemu_ptx::arch::Arch;
-use gpuemu_ptx::emulate::{Counters, Device, Launched, Module, Options, Sanitizers};
-use gpuemu_ptx::program::Program;
+use gpuemu_ptx::emulate::{Counters, Device, Module, Options, Printed, Sanitizers};
+use gpuemu_ptx::fault::Fault;
+use gpuemu_ptx::program::{Program, pointer_accesses};
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,6 +26,7 @@ pub struct KernelSubject {
     arch: &'static Arch,
     dtypes: Vec<DType>,
     launch: Launch,
+    elements: Elements,
     watch: Watch,
     inout: Vec<String>,
     /// The order of blocks and warps, where it is not the usual one.
@@ -101,6 +105,7 @@ impl KernelSubject {
             description: format!("kernel {} ({path} on an emulated {target})", kernel.name),
             entry: artifact.function().name.to_string(),
             arch: artifact.arch,
+            elements: Elements::new(launch, pointer_accesses(&artifact.program, artifact.entry)),
             program: Arc::new(artifact.program),
             dtypes: kernel.dtypes.clone(),
             launch: launch.clone(),
@@ -152,9 +157,20 @@ impl KernelSubject {
         let address = |name: &str| placement.address(call, name);
         let arguments = launch::arguments(&self.launch, call, entry, address, device.memory())?;
         let launched = device.launch(&module, &self.entry, shape, &arguments).map_err(internal)?;
-        if let Some(error) = faulted(&launched) {
-            return Err(error);
+        if let (Some(fault), Some(what)) = (&launched.fault, launched.refused) {
+            return Err(refusal::refused(fault, what, &self.launch, shape, entry));
         }
+        let dtype = |name: &str| {
+            let inputs = call.inputs.iter().map(|(name, tensor)| (name, Some(tensor)));
+            let outputs = call.outputs.iter().map(|(name, tensor)| (name, tensor.as_ref()));
+            inputs.chain(outputs).find(|(own, _)| *own == name)?.1.map(Tensor::dtype)
+        };
+        let mismatch = self.elements.mismatch(dtype);
+        if let Some(fault) = &launched.fault {
+            let told = mismatch.or_else(|| straddles(fault, dtype));
+            return Err(faulted(fault, told.as_deref(), &launched.printed));
+        }
+        call.notes.extend(mismatch);
         placement.read_back(call, device.memory_mut())?;
         Ok(launched.counters)
     }
@@ -195,19 +211,21 @@ impl Subject for KernelSubject {
     }
 }
 
-/// The fault of a launch, and what the kernel printed before it.
-fn faulted(launched: &Launched) -> Option<SubjectError> {
-    let fault = launched.fault.as_ref()?;
+/// The fault of a launch, what else there is to tell of it, and what the kernel printed before it.
+fn faulted(fault: &Fault, told: Option<&str>, printed: &[Printed]) -> SubjectError {
     let mut message = fault.to_string();
-    for printed in launched.printed.iter().take(PRINTED) {
+    if let Some(line) = told {
+        let _ = write!(message, "\n  {line}");
+    }
+    for printed in printed.iter().take(PRINTED) {
         let ([x, y, z], [tx, ty, tz]) = (printed.block, printed.thread);
         let text = printed.text.trim_end_matches('\n');
         let _ = write!(message, "\n  printed by thread ({tx}, {ty}, {tz}) of block ({x}, {y}, {z}): {text}");
     }
-    if let Some(more) = launched.printed.len().checked_sub(PRINTED).filter(|more| *more > 0) {
+    if let Some(more) = printed.len().checked_sub(PRINTED).filter(|more| *more > 0) {
         let _ = write!(message, "\n  and {more} more calls of printf");
     }
-    Some(SubjectError { kind: fault.kind.name(), message, fault: true })
+    SubjectError { kind: fault.kind.name(), message, fault: true }
 }
 
 /// What a launch did, in a line.

@@ -1,6 +1,7 @@
 //! A `[kernels.launch]` with the numbers of one case: how many threads, and what the kernel is handed.
 
-use super::placement::{ALIGN, refused};
+use super::placement::ALIGN;
+use super::refusal::{every_case, varies};
 use super::{Call, SubjectError};
 use crate::case::shape::bindings;
 use gpuemu_contract::{Argument as Declared, Expression, Launch, ParamValue};
@@ -18,7 +19,7 @@ pub fn shape(launch: &Launch, call: &Call<'_>) -> Result<Shape, SubjectError> {
     let size = |what: &str, expression: &Expression| {
         let value = value_of(what, expression, &bindings)?;
         u32::try_from(value)
-            .map_err(|_| wrong(format!("the launch's {what} `{expression}` is {value}, which is no size")))
+            .map_err(|_| of(expression, format!("the launch's {what} `{expression}` is {value}, which is no size")))
     };
     let extents = |what: &str, axes: &[Expression]| {
         let mut extents = [1; 3];
@@ -52,12 +53,12 @@ pub fn arguments(
     let one = |(declared, parameter): (&Declared, Option<&Parameter>)| match declared {
         Declared::Tensor(name) => address(name)
             .map(Argument::Pointer)
-            .ok_or_else(|| wrong(format!("the case has no tensor `{name}` to hand to the kernel"))),
+            .ok_or_else(|| every_case(format!("the case has no tensor `{name}` to hand to the kernel"))),
         Declared::Integer(expression) => {
             let value = value_of("argument", expression, &bindings)?;
             match parameter.map(|parameter| (&parameter.name, ScalarType::from(parameter.ty))) {
                 // The bits of an integer would pass for a number there.
-                Some((name, ty)) if ty.is_float() => Err(wrong(format!(
+                Some((name, ty)) if ty.is_float() => Err(every_case(format!(
                     "the launch's argument `{expression}` is an integer, and the kernel's parameter `{name}` is {ty}: \
                      say so, as in \"{ty}:{value}\""
                 ))),
@@ -67,8 +68,9 @@ pub fn arguments(
         Declared::Workspace(expression) => {
             let value = value_of("workspace", expression, &bindings)?;
             let bytes = u64::try_from(value)
-                .map_err(|_| wrong(format!("the launch's workspace `{expression}` has {value} bytes")))?;
-            memory.allocate(bytes, ALIGN, "the workspace").map(Argument::Pointer).map_err(refused)
+                .map_err(|_| of(expression, format!("the launch's workspace `{expression}` has {value} bytes")))?;
+            let allocated = memory.allocate(bytes, ALIGN, "the workspace").map(Argument::Pointer);
+            allocated.map_err(|error| of(expression, error.to_string()))
         }
         Declared::Typed(kind, text) => {
             // Of a float the bits would pass for an integer, and the other way round.
@@ -76,14 +78,18 @@ pub fn arguments(
             if let Some((name, ty)) = taken
                 && (ty.is_float() && kind.starts_with(['s', 'u']) || is_integer(ty) && kind.contains('f'))
             {
-                return Err(wrong(format!(
+                return Err(every_case(format!(
                     "the launch's argument `{kind}:{text}` is {kind}, and the kernel's parameter `{name}` is {ty}"
                 )));
             }
             let param = call.params.iter().find(|(name, _)| name == text).map(|(_, value)| value);
             typed(kind, text, param).ok_or_else(|| {
-                let value = param.map_or_else(String::new, |value| format!(" (here {value})"));
-                wrong(format!("the launch's argument `{kind}:{text}`{value} is no value of type {kind}"))
+                let told =
+                    |value: &str| format!("the launch's argument `{kind}:{text}`{value} is no value of type {kind}");
+                match param {
+                    Some(value) => wrong(told(&format!(" (here {value})"))),
+                    None => every_case(told("")),
+                }
             })
         }
     };
@@ -99,7 +105,7 @@ fn is_integer(ty: ScalarType) -> bool {
 fn value_of(what: &str, expression: &Expression, bindings: &[(String, i64)]) -> Result<i64, SubjectError> {
     expression
         .evaluate(bindings)
-        .map_err(|error| wrong(format!("the launch's {what} `{expression}` has no value: {error}")))
+        .map_err(|error| of(expression, format!("the launch's {what} `{expression}` has no value: {error}")))
 }
 
 /// An argument of a PTX type: a literal, or a parameter's value.
@@ -138,6 +144,14 @@ fn typed(kind: &str, text: &str, param: Option<&ParamValue>) -> Option<Argument>
         }
     };
     Some(Argument::Bytes(bytes))
+}
+
+/// The error of an expression, which another case may not have.
+fn of(expression: &Expression, message: String) -> SubjectError {
+    match varies(expression) {
+        true => wrong(message),
+        false => every_case(message),
+    }
 }
 
 fn wrong(message: String) -> SubjectError {

@@ -1,10 +1,12 @@
 //! Subjects: whatever computes the output under test.
 
 pub mod arguments;
+mod elements;
 pub mod function;
 pub mod kernel;
 mod launch;
 mod placement;
+mod refusal;
 pub mod script;
 
 use crate::tensor::Tensor;
@@ -49,6 +51,9 @@ pub trait Subject: Send + Sync {
         None
     }
 }
+
+/// [`SubjectError::kind`] of a launch that is refused whatever the case: there is nothing to shrink, and no case to keep.
+pub const REFUSED: &str = "refused";
 
 /// A subject that could not answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,6 +14,8 @@ pub enum Verdict {
 pub enum Check {
     /// The subject itself failed: it panicked, exited, was refused.
     Subject,
+    /// The launch of a compiled kernel is refused, whatever the case.
+    Launch,
     /// A compiled kernel faulted; the kind of fault, `out-of-bounds`.
     Fault(&'static str),
     /// An output has another shape.
@@ -45,6 +47,7 @@ impl Check {
     pub const fn name(self) -> &'static str {
         match self {
             Check::Subject => "subject",
+            Check::Launch => "invalid-launch",
             Check::Fault(kind) => kind,
             Check::Shape => "shape",
             Check::DType => "dtype",

@@ -29,6 +29,8 @@ pub struct Code {
     pub shared: u32,
     /// Whether a block's result may depend on when it runs beside others: atomics, volatile and ordered accesses.
     pub ordered: bool,
+    /// Whether threads take local memory at run time.
+    pub grows: bool,
     /// Instructions that remember a region of memory.
     pub caches: usize,
     /// The operation that each of them is, or the first of its instruction.

@@ -5,11 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::code::Code;
 use super::counters::Count;
 use super::launch::Launch;
-use super::output::Printed;
+use super::output::Output;
 use super::problem::{Trouble, Wrapped};
 use super::warp::{Arrival, Reduction};
 use crate::memory::shadow::{self, Meeting};
 use crate::memory::{Cache, Global, Local, Shared};
+
+/// Bytes of the heap that an allocation takes at least.
+const LEAST: u64 = 64;
 
 /// Named barriers of a block.
 pub const BARRIERS: usize = 16;
@@ -42,8 +45,8 @@ pub struct Context<'a> {
     pub counts: Vec<Count>,
     /// Bytes that `malloc` gave out.
     pub heap: &'a AtomicU64,
-    /// What was printed.
-    pub printed: Vec<Printed>,
+    /// What was printed, as far as there is room.
+    pub printed: Output,
 }
 
 /// What belongs to one block.
@@ -156,10 +159,12 @@ impl Context<'_> {
 
     /// Memory for `malloc`: 0 where there is none.
     pub fn allocate(&mut self, bytes: u64) -> u64 {
-        if bytes == 0 || bytes > self.launch.heap.saturating_sub(self.heap.load(Relaxed)) {
+        // What is known of each allocation takes room too.
+        let taken = bytes.max(LEAST);
+        if bytes == 0 || taken > self.launch.heap.saturating_sub(self.heap.load(Relaxed)) {
             return 0;
         }
-        self.heap.fetch_add(bytes, Relaxed);
+        self.heap.fetch_add(taken, Relaxed);
         self.global.allocate(bytes, 16, "the heap").unwrap_or(0)
     }
 

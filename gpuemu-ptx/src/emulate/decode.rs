@@ -66,6 +66,10 @@ pub struct Decoder<'a> {
     uses: Uses,
     /// Whether something was found that ties blocks together.
     pub ordered: bool,
+    /// Whether something takes local memory at run time.
+    pub grows: bool,
+    /// Where the function keeps what it has to give back when it returns.
+    kept: Option<i32>,
     /// What is counted.
     pub counted: Vec<Counted>,
     /// The indices of the function that are watched.
@@ -143,6 +147,8 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
                 temporaries: 0,
                 temporary_predicates: 0,
                 most: (0, 0),
+                kept: None,
+                grows: false,
                 fixups: Vec::new(),
                 after: Vec::new(),
             },
@@ -166,6 +172,7 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
         routines,
         shared: static_bytes,
         ordered: decoder.ordered,
+        grows: decoder.grows,
         caches: decoder.sites.len().max(1),
         sites: decoder.sites,
         demands: decoder.demands,
@@ -189,6 +196,18 @@ impl<'a> Decoder<'a> {
         self.layout.predicates += widenings as u32;
         let instructions = &self.function.instructions;
         let mut starts = Vec::with_capacity(instructions.len() + 1);
+        let takes = |instruction: &Instruction| {
+            matches!(self.program.form(instruction.form).opcode, Opcode::Alloca | Opcode::Stackrestore)
+        };
+        self.kept = None;
+        if !self.function.entry && instructions.iter().any(takes) {
+            let row = self.layout.rows as i32;
+            self.layout.rows += 2;
+            self.kept = Some(row);
+            self.origin = Origin { function: id, instruction: 0 };
+            self.guard = 0;
+            self.emit(Op { d: row, ..self.op_of::<ops::stack::Save>() });
+        }
         for (index, instruction) in (0..).zip(instructions) {
             starts.push(self.ops.len() as u32);
             self.origin = Origin { function: id, instruction: index };
@@ -205,7 +224,7 @@ impl<'a> Decoder<'a> {
         // The end of a function returns.
         self.origin = Origin { function: id, instruction: instructions.len().saturating_sub(1) as u32 };
         (self.guard, self.temporaries) = (0, 0);
-        self.emit(self.op(op::pick::<ops::control::Return>(self.settings.wide)));
+        self.emit_return();
         for fixup in std::mem::take(&mut self.fixups) {
             let fix = |value: &mut i32| *value = starts[*value as usize] as i32;
             match fixup {
@@ -300,6 +319,19 @@ impl<'a> Decoder<'a> {
         self.ops.push(op);
         self.origins.push(self.origin);
         self.ops.len() as u32 - 1
+    }
+
+    /// Appends the end of a function, which gives back what it took of the stack.
+    pub fn emit_return(&mut self) {
+        if let Some(a) = self.kept {
+            self.emit(Op { a, ..self.op_of::<ops::stack::Restore>() });
+        }
+        self.emit(self.op_of::<ops::control::Return>());
+    }
+
+    /// Bytes of local memory that the function's frame has.
+    pub fn frame_bytes(&self) -> u32 {
+        self.layout.local
     }
 
     /// Appends an operation after all others of the instruction.

@@ -55,15 +55,39 @@ pub enum Argument {
 #[derive(Debug)]
 #[must_use]
 pub struct Launched {
-    /// What kernels printed, block by block.
+    /// What kernels printed, block by block: the first 16 MiB of it.
     pub printed: Vec<Printed>,
-    /// Instructions that were executed, those of each warp counted.
+    /// Instructions that were executed, those of each warp counted. Calls of `printf`, `malloc` and `free` count as several.
     pub instructions: u64,
     /// What it did, where the module was loaded with [`Options::counters`].
     pub counters: Option<Counters>,
     /// Why it did not end well.
     pub fault: Option<Fault>,
+    /// What of the launch a driver refuses; nothing ran then.
+    pub refused: Option<Refused>,
 }
+
+/// What of a launch a driver refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The blocks of the grid.
+    Grid,
+    /// The threads of a block.
+    Block,
+    /// The dynamic shared memory of a block.
+    Shared,
+    /// The kernel itself: no launch of it is taken.
+    Kernel,
+    /// The arguments: too many, or too few.
+    Arguments,
+    /// An argument that is of another kind than its parameter, by place.
+    Kind(usize),
+    /// An argument that its parameter has no room for, by place.
+    Value(usize),
+}
+
+/// What is refused, the driver's error, and the reason.
+type Refusal = (Refused, CudaError, String);
 
 /// Bytes of the memory for parameters: the most that any architecture takes, rounded up.
 const PARAMETERS: u64 = 1 << 15;
@@ -140,31 +164,32 @@ impl Device {
         let Some(code) = module.code(id) else {
             return Err(Error::NoEntry { name: entry.to_owned(), nearest: None, entries: 0 });
         };
-        let refused = |error: CudaError, reason: String| Launched {
+        let refused = |(what, error, reason): Refusal| Launched {
             printed: Vec::new(),
             instructions: 0,
             counters: None,
             fault: Some(Fault::new(FaultKind::InvalidLaunch(error), entry).because(reason)),
+            refused: Some(what),
         };
-        if let Err((error, reason)) = self.check(function, shape, code.shared) {
-            return Ok(refused(error, reason));
+        if let Err(refusal) = self.check(function, shape, code.shared) {
+            return Ok(refused(refusal));
         }
         let parameters = match packed(function, arguments) {
             Ok(parameters) => parameters,
-            Err(reason) => return Ok(refused(CudaError::InvalidValue, reason)),
+            Err((what, reason)) => return Ok(refused((what, CudaError::InvalidValue, reason))),
         };
         self.global.write(self.parameters, &parameters)?;
         self.launches += 1;
         let frames = code.functions.iter().fold(0u32, |all, routine| all.saturating_add(routine.local));
         let local = match code.functions.len() {
-            1 => frames,
-            // Functions may call each other again and again.
+            1 if !code.grows => frames,
+            // Functions may call each other again and again, or take what they need.
             _ => frames.saturating_add(STACK).min(self.arch.limits.local_bytes_per_thread),
         };
         if local > self.arch.limits.local_bytes_per_thread {
             let most = self.arch.limits.local_bytes_per_thread;
             let reason = format!("{local} bytes of local memory for a thread: {} has at most {most}", self.arch.name);
-            return Ok(refused(CudaError::LaunchOutOfResources, reason));
+            return Ok(refused((Refused::Kernel, CudaError::LaunchOutOfResources, reason)));
         }
         let launch = Launch {
             grid: shape.grid,
@@ -190,7 +215,7 @@ impl Device {
         let fault = report.stopped.map(told);
         let counters = (!code.counted.is_empty()).then(|| counters::summed(&code.counted, &report.counts));
         let instructions = counters.as_ref().map_or(report.instructions, |counters| counters.instructions);
-        Ok(Launched { printed: report.printed, instructions, counters, fault })
+        Ok(Launched { printed: report.printed, instructions, counters, fault, refused: None })
     }
 
     /// A fault for every tensor declared as an output ([`Role::Output`]) of which some byte was not written since it was
@@ -217,38 +242,38 @@ impl Device {
     }
 
     /// Whether a driver would take the launch.
-    fn check(&self, function: &Function, shape: Shape, fixed: u32) -> std::result::Result<(), (CudaError, String)> {
+    fn check(&self, function: &Function, shape: Shape, fixed: u32) -> std::result::Result<(), Refusal> {
         let limits = &self.arch.limits;
         let axes = ["x", "y", "z"];
         for ((&extent, &most), axis) in shape.grid.iter().zip(&limits.grid_dimensions).zip(axes) {
             if extent == 0 || extent > most {
                 let reason = format!("a grid of {extent} blocks along {axis}: there may be 1 to {most}");
-                return Err((CudaError::InvalidValue, reason));
+                return Err((Refused::Grid, CudaError::InvalidValue, reason));
             }
         }
         for ((&extent, &most), axis) in shape.block.iter().zip(&limits.block_dimensions).zip(axes) {
             if extent == 0 || extent > most {
                 let reason = format!("a block of {extent} threads along {axis}: there may be 1 to {most}");
-                return Err((CudaError::InvalidValue, reason));
+                return Err((Refused::Block, CudaError::InvalidValue, reason));
             }
         }
         let threads: u64 = shape.block.iter().map(|&extent| u64::from(extent)).product();
         if threads > u64::from(limits.threads_per_block) {
             let reason =
                 format!("a block of {threads} threads: {} has at most {}", self.arch.name, limits.threads_per_block);
-            return Err((CudaError::InvalidValue, reason));
+            return Err((Refused::Block, CudaError::InvalidValue, reason));
         }
         if let Some(required) = function.required_threads
             && required != shape.block
         {
             let reason = format!("a block of {:?} threads: the kernel is made for {required:?}", shape.block);
-            return Err((CudaError::InvalidValue, reason));
+            return Err((Refused::Block, CudaError::InvalidValue, reason));
         }
         if let Some(maximum) = function.maximum_threads {
             let most: u64 = maximum.iter().map(|&extent| u64::from(extent.max(1))).product();
             if threads > most {
                 let reason = format!("a block of {threads} threads: the kernel is made for {most} at most");
-                return Err((CudaError::InvalidValue, reason));
+                return Err((Refused::Block, CudaError::InvalidValue, reason));
             }
         }
         if fixed > limits.shared_per_block_optin {
@@ -256,50 +281,53 @@ impl Device {
                 "{fixed} bytes of static shared memory: {} has at most {}",
                 self.arch.name, limits.shared_per_block_optin
             );
-            return Err((CudaError::InvalidValue, reason));
+            return Err((Refused::Kernel, CudaError::InvalidValue, reason));
         }
         if shape.shared > limits.max_dynamic_shared(fixed) {
             let reason = format!(
                 "{} bytes of dynamic shared memory beside {fixed} of static: {} has at most {}",
                 shape.shared, self.arch.name, limits.shared_per_block_optin
             );
-            return Err((CudaError::InvalidValue, reason));
+            return Err((Refused::Shared, CudaError::InvalidValue, reason));
         }
         if function.parameter_bytes > limits.parameter_bytes {
             let reason =
                 format!("{} bytes of parameters: there may be {}", function.parameter_bytes, limits.parameter_bytes);
-            return Err((CudaError::InvalidValue, reason));
+            return Err((Refused::Kernel, CudaError::InvalidValue, reason));
         }
         Ok(())
     }
 }
 
 /// The parameters as memory.
-fn packed(function: &Function, arguments: &[Argument]) -> std::result::Result<Vec<u8>, String> {
+fn packed(function: &Function, arguments: &[Argument]) -> std::result::Result<Vec<u8>, (Refused, String)> {
     if arguments.len() != function.parameters.len() {
-        return Err(format!("{} arguments: the kernel takes {}", arguments.len(), function.parameters.len()));
+        let (given, taken) = (arguments.len(), function.parameters.len());
+        let plural = if given == 1 { "" } else { "s" };
+        return Err((Refused::Arguments, format!("{given} argument{plural}: the kernel takes {taken}")));
     }
     let mut bytes = vec![0; function.parameter_bytes as usize];
-    for (parameter, argument) in function.parameters.iter().zip(arguments) {
+    for (place, (parameter, argument)) in function.parameters.iter().zip(arguments).enumerate() {
         let (start, size) = (parameter.offset as usize, parameter.size as usize);
-        let wrong = |what: String| format!("{what} for parameter `{}` of {size} bytes", parameter.name);
+        let told = |what: String| format!("{what} for parameter `{}` of {size} bytes", parameter.name);
+        let wrong = |what: &str| Err((Refused::Kind(place), told(what.to_owned())));
         let value = match argument {
             Argument::Pointer(address) if size == 8 => address.to_le_bytes().to_vec(),
             Argument::Integer(value) if matches!(size, 1 | 2 | 4 | 8) => {
                 let bits = 8 * size as u32;
                 if *value < -(1 << (bits - 1)) || *value >= 1 << bits {
-                    return Err(wrong(format!("{value} is too large")));
+                    return Err((Refused::Value(place), told(format!("{value} is too large"))));
                 }
                 value.to_le_bytes()[..size].to_vec()
             }
             Argument::Float32(value) if size == 4 => value.to_le_bytes().to_vec(),
             Argument::Float64(value) if size == 8 => value.to_le_bytes().to_vec(),
             Argument::Bytes(value) if value.len() == size => value.clone(),
-            Argument::Pointer(_) => return Err(wrong("a pointer".to_owned())),
-            Argument::Integer(_) => return Err(wrong("an integer".to_owned())),
-            Argument::Float32(_) => return Err(wrong("a float32".to_owned())),
-            Argument::Float64(_) => return Err(wrong("a float64".to_owned())),
-            Argument::Bytes(value) => return Err(wrong(format!("{} bytes", value.len()))),
+            Argument::Pointer(_) => return wrong("a pointer"),
+            Argument::Integer(_) => return wrong("an integer"),
+            Argument::Float32(_) => return wrong("a float32"),
+            Argument::Float64(_) => return wrong("a float64"),
+            Argument::Bytes(value) => return wrong(&format!("{} bytes", value.len())),
         };
         bytes[start..start + size].copy_from_slice(&value);
     }

@@ -9,7 +9,7 @@ use super::code::Code;
 use super::context::{BARRIERS, Barrier, BlockState, Context};
 use super::counters::{self, Count};
 use super::launch::Launch;
-use super::output::Printed;
+use super::output::{Output, Printed};
 use super::problem::{Trouble, Wrapped};
 use crate::memory::{Cache, Global, Shared, shadow};
 
@@ -88,7 +88,7 @@ fn context<'a>(
         wrapped: None,
         counts: vec![Count::default(); code.counted.len()],
         heap,
-        printed: Vec::new(),
+        printed: Output::new(),
     }
 }
 
@@ -135,7 +135,8 @@ pub fn run(code: &Code, launch: &Launch, global: &Global, grid: Option<&shadow::
     }
     printed.sort_by_key(|(turn, _)| *turn);
     let last = report.stopped.as_ref().map_or(u64::MAX, |stopped| stopped.turn);
-    report.printed = printed.into_iter().filter(|(turn, _)| *turn <= last).flat_map(|(_, printed)| printed).collect();
+    let told = printed.into_iter().filter(|(turn, _)| *turn <= last);
+    report.printed = Output::first(told.flat_map(|(_, printed)| printed));
     report
 }
 
@@ -181,8 +182,9 @@ fn side_by_side(
         block.start(order.block(turn), &context);
         let outcome = block.run(&mut context, false);
         found.instructions += context.steps;
-        if !context.printed.is_empty() {
-            found.printed.push((turn, std::mem::take(&mut context.printed)));
+        let printed = context.printed.take();
+        if !printed.is_empty() {
+            found.printed.push((turn, printed));
         }
         if let BlockOutcome::Fault { warp, place } = outcome {
             found.stopped = Some(stopped(&block, turn, &mut context, warp, place));
@@ -234,8 +236,9 @@ fn in_turn(code: &Code, launch: &Launch, global: &Global, grid: Option<&shadow::
         let before = if begins { 0 } else { block.steps() };
         let outcome = block.run(&mut context, true);
         found.instructions += context.steps - before;
-        if !context.printed.is_empty() {
-            found.printed.push((turn, std::mem::take(&mut context.printed)));
+        let printed = context.printed.take();
+        if !printed.is_empty() {
+            found.printed.push((turn, printed));
         }
         match outcome {
             BlockOutcome::Finished => spare.push(block),

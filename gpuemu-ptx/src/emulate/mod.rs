@@ -29,7 +29,7 @@ mod spaces;
 mod warp;
 
 pub use counters::{Counters, Passes, Requests};
-pub use device::{Argument, Device, Launched, Shape};
+pub use device::{Argument, Device, Launched, Refused, Shape};
 pub use module::Module;
 pub use options::{Options, Sanitizers};
 pub use output::Printed;

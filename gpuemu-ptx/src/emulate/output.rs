@@ -11,6 +11,47 @@ pub struct Printed {
     pub text: String,
 }
 
+/// Bytes of what is printed that are kept of a launch: sixteen times what CUDA keeps by default.
+const KEPT: usize = 16 << 20;
+
+/// What was printed, the first of it: what comes later than there is room for is lost, as it is on a GPU.
+#[derive(Debug)]
+pub struct Output {
+    printed: Vec<Printed>,
+    room: usize,
+}
+
+impl Output {
+    /// Room for all that is kept of a launch.
+    pub fn new() -> Self {
+        Self { printed: Vec::new(), room: KEPT }
+    }
+
+    /// Keeps a call, unless the room is used up.
+    pub fn push(&mut self, printed: Printed) {
+        match self.room.checked_sub(size_of::<Printed>() + printed.text.len()) {
+            Some(room) => {
+                self.room = room;
+                self.printed.push(printed);
+            }
+            None => self.room = 0,
+        }
+    }
+
+    /// What was kept since it was last taken.
+    pub fn take(&mut self) -> Vec<Printed> {
+        std::mem::take(&mut self.printed)
+    }
+
+    /// What is kept of the output of several workers, in the order of their turns: none of them has kept less of what came
+    /// first.
+    pub fn first(all: impl Iterator<Item = Printed>) -> Vec<Printed> {
+        let mut kept = Self::new();
+        all.for_each(|printed| kept.push(printed));
+        kept.printed
+    }
+}
+
 /// A part of what `printf` writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {

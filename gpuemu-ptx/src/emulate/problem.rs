@@ -63,6 +63,22 @@ pub enum Trouble {
         /// Calls that were open.
         depth: u32,
     },
+    /// `alloca` asks for more than is left of a thread's local memory.
+    StackUsedUp {
+        /// The lane.
+        lane: u32,
+        /// Bytes that it asks for.
+        bytes: u64,
+        /// Bytes that are left.
+        left: u64,
+    },
+    /// `stackrestore` of what nothing saved, or what was given back.
+    BadStack {
+        /// The lane.
+        lane: u32,
+        /// What it restores.
+        address: u64,
+    },
     /// An instruction for several lanes, some of which have left or can never come.
     AbsentLanes {
         /// The first lane that is there.
@@ -174,6 +190,8 @@ impl Trouble {
             | Self::BranchIndex { lane, .. }
             | Self::CallTarget { lane, .. }
             | Self::StackOverflow { lane, .. }
+            | Self::StackUsedUp { lane, .. }
+            | Self::BadStack { lane, .. }
             | Self::AbsentLanes { lane, .. }
             | Self::NotNamed { lane, .. }
             | Self::ShuffleSource { lane, .. }

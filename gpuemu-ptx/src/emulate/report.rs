@@ -180,6 +180,11 @@ fn described(
         Trouble::StackOverflow { depth, .. } => {
             new(FaultKind::StackOverflow).because(format!("{depth} calls are open"))
         }
+        Trouble::StackUsedUp { bytes, left, .. } => new(FaultKind::StackOverflow)
+            .because(format!("it asks for {bytes} bytes, and {left} are left of the thread's local memory")),
+        Trouble::BadStack { address, .. } => {
+            new(FaultKind::IllegalInstruction).because(format!("{address:#x} is no stack pointer that is still good"))
+        }
         Trouble::AbsentLanes { named, present, .. } => {
             let missing = lanes(named & !present);
             new(FaultKind::InactiveLane).because(format!("it names {missing}, which do not take part"))

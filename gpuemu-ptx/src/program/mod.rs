@@ -8,6 +8,7 @@ mod function;
 mod modifier;
 mod module;
 mod opcode;
+mod pointers;
 mod problem;
 mod resolve;
 mod signature;
@@ -25,6 +26,7 @@ pub use function::{
 pub use modifier::{Modifier, Word};
 pub use module::{Location, LocationId, Program, Relocation, SourceFile, Variable, VariableId};
 pub use opcode::Opcode;
+pub use pointers::{PointerAccess, pointer_accesses};
 pub use problem::{Problem, ProgramError};
 pub use special::Special;
 pub use types::{Compare, Linkage, Operation, Order, Rounding, ScalarType, Scope, Shape, Space, Type};

@@ -137,7 +137,11 @@ impl Program {
             return Ok(id);
         }
         let names = self.entries().map(|(_, function)| &*function.name);
-        let nearest = crate::error::nearest(name, names);
+        let only = match (self.entries().next(), self.entries().nth(1)) {
+            (Some((_, function)), None) => Some(function.name.to_string()),
+            _ => None,
+        };
+        let nearest = crate::error::nearest(name, names).or(only);
         Err(Error::NoEntry { name: name.to_owned(), nearest, entries: self.entries().count() })
     }
 

@@ -236,44 +236,51 @@ fn barrier(d: &mut Decoder<'_>) -> Decoded {
     Ok(())
 }
 
+/// `cp.async.mbarrier.arrive`: with `.noinc` an arrival, else one that was added before, so that nothing is left to count.
+pub fn arrive_for_copies(d: &mut Decoder<'_>) -> Decoded {
+    let b = d.constant::<u32>(u64::from(d.form.has(Word::NoInc)));
+    emit_mbarrier(d, 0, 0, b, 0, ARRIVE_MBARRIER)
+}
+
+fn emit_mbarrier(d: &mut Decoder<'_>, at: usize, to: i32, b: i32, c: i32, operation: u64) -> Decoded {
+    let generic = u64::from(d.form.space.is_none()) << 8;
+    let address = d.address(at)?;
+    let (a, offset) = d.wide_address(address);
+    if offset >> 47 != 0 {
+        return refuse("its address is too far from its register");
+    }
+    d.emit(Op { d: to, a, b, c, imm: operation | generic | offset << 16, ..d.op_of::<Mbarrier>() });
+    Ok(())
+}
+
 fn mbarrier(d: &mut Decoder<'_>) -> Decoded {
     let has = |word| d.form.has(word);
     if has(Word::ExpectTx) || has(Word::CompleteTx) || has(Word::SharedCluster) {
         return refuse("mbarriers that count bytes are not executed yet");
     }
-    let generic = u64::from(d.form.space.is_none()) << 8;
     if has(Word::PendingCount) {
         return d.unary(0, |_, state: u64| (state & FIELD) as u32);
     }
-    let emit = |d: &mut Decoder<'_>, at: usize, to: i32, b: i32, c: i32, operation: u64| -> Decoded {
-        let address = d.address(at)?;
-        let (a, offset) = d.wide_address(address);
-        if offset >> 47 != 0 {
-            return refuse("its address is too far from its register");
-        }
-        d.emit(Op { d: to, a, b, c, imm: operation | generic | offset << 16, ..d.op_of::<Mbarrier>() });
-        Ok(())
-    };
     if has(Word::Init) {
         let b = d.source::<u32>(1)?;
-        return emit(d, 0, 0, b, 0, INIT);
+        return emit_mbarrier(d, 0, 0, b, 0, INIT);
     }
     if has(Word::Inval) {
-        return emit(d, 0, 0, 0, 0, INVALIDATE);
+        return emit_mbarrier(d, 0, 0, 0, 0, INVALIDATE);
     }
     if has(Word::TestWait) || has(Word::TryWait) {
         let to = d.truth_destination(d.operand(0)?)?;
         let parity = has(Word::Parity);
         let b = if parity { d.source::<u32>(2)? } else { d.source::<u64>(2)? };
         let suspends = u64::from(has(Word::TryWait)) << 9;
-        return emit(d, 1, to, b, 0, if parity { TEST_PARITY } else { TEST } | suspends);
+        return emit_mbarrier(d, 1, to, b, 0, if parity { TEST_PARITY } else { TEST } | suspends);
     }
     if has(Word::Arrive) || has(Word::ArriveDrop) {
         let discards = matches!(d.operand(0)?, Operand::Discard);
         let to = d.destination::<u64>(0, false)?;
         let b = if d.has_operand(2) { d.source::<u32>(2)? } else { d.constant::<u32>(1) };
         let operation = if has(Word::ArriveDrop) { DROP } else { ARRIVE_MBARRIER };
-        return emit(d, 1, to, b, i32::from(!discards), operation);
+        return emit_mbarrier(d, 1, to, b, i32::from(!discards), operation);
     }
     refuse("it is not known")
 }

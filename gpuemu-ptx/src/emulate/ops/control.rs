@@ -99,7 +99,7 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
             let meeting = d.meeting();
             d.emit_indirect(op, meeting);
         }
-        Opcode::Ret => drop(d.emit(d.op_of::<Return>())),
+        Opcode::Ret => d.emit_return(),
         Opcode::Exit => drop(d.emit(d.op_of::<Exit>())),
         Opcode::Trap | Opcode::Brkpt => drop(d.emit(d.op_of::<Trap>())),
         Opcode::Call => return call(d),

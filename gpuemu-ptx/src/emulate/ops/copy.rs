@@ -173,7 +173,9 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
         return refuse("bulk copies are not executed yet");
     }
     if has(Word::Mbarrier) {
-        return refuse("copies that arrive at an mbarrier are not executed yet");
+        // They land where the thread says who waits for them: who reads them without that wait is a race all the same.
+        d.emit(Op { imm: u64::MAX, ..d.op_of::<Wait>() });
+        return super::barrier::arrive_for_copies(d);
     }
     if has(Word::CommitGroup) {
         d.emit(d.op_of::<Commit>());

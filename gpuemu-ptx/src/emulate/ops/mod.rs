@@ -16,6 +16,7 @@ pub mod matrix;
 pub mod memory;
 pub mod moves;
 pub mod special;
+pub mod stack;
 pub mod system;
 pub mod video;
 pub mod warp;
@@ -54,7 +55,7 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
         Vabsdiff | Vabsdiff2 | Vabsdiff4 | Vadd | Vadd2 | Vadd4 | Vavrg2 | Vavrg4 | Vmad | Vmax | Vmax2 | Vmax4
         | Vmin | Vmin2 | Vmin4 | Vset | Vset2 | Vset4 | Vshl | Vshr | Vsub | Vsub2 | Vsub4 => video::decode(d),
         Tex | Tld4 | Txq | Suld | Suq | Sured | Sust | Istypep => refuse("textures and surfaces are not executed"),
-        Alloca | Stacksave | Stackrestore => refuse("a stack that grows at run time is not executed"),
+        Alloca | Stacksave | Stackrestore => stack::decode(d),
         Mapa | Getctarank | Multimem | Setmaxnreg | Wgmma | Tensormap | Clusterlaunchcontrol | Tcgen05 => {
             refuse("instructions of clusters and of newer tensor cores are not executed yet")
         }

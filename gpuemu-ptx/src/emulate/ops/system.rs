@@ -26,6 +26,10 @@ fn byte(context: &mut Context<'_>, warp: u32, lane: usize, address: u64) -> Resu
     Ok(out[0][lane])
 }
 
+/// Instructions that a thread's call counts as, beside one for each character that it reads: a loop that prints or
+/// allocates without end reaches its end as soon as another.
+const CALL: u64 = 16;
+
 /// The bytes up to a zero.
 fn string(context: &mut Context<'_>, warp: u32, lane: usize, address: u64) -> Result<String, Trouble> {
     let mut bytes = Vec::new();
@@ -35,6 +39,7 @@ fn string(context: &mut Context<'_>, warp: u32, lane: usize, address: u64) -> Re
             other => bytes.push(other),
         }
     }
+    context.steps += bytes.len() as u64;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -45,26 +50,29 @@ impl Body for Print {
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let format = *warp.registers.stored::<u64>(op.a);
         let arguments = *warp.registers.stored::<u64>(op.b);
+        // Most often one for all lanes.
+        let mut known: Option<(u64, String)> = None;
         for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
             let index = warp.index;
             let text = (|| {
-                let format = string(context, index, lane, format[lane])?;
-                formatted(&format, |at| byte(context, index, lane, arguments[lane].wrapping_add(at))).and_then(
-                    |parts| {
-                        let mut text = String::new();
-                        for part in parts {
-                            text += &part.resolve(|address| string(context, index, lane, address))?;
-                        }
-                        Ok(text)
-                    },
-                )
+                let format = match &known {
+                    Some((address, text)) if *address == format[lane] => text,
+                    _ => &known.insert((format[lane], string(context, index, lane, format[lane])?)).1,
+                };
+                formatted(format, |at| byte(context, index, lane, arguments[lane].wrapping_add(at))).and_then(|parts| {
+                    let mut text = String::new();
+                    for part in parts {
+                        text += &part.resolve(|address| string(context, index, lane, address))?;
+                    }
+                    Ok(text)
+                })
             })();
             match text {
-                Ok(text) => context.printed.push(Printed {
-                    block: context.block.position,
-                    thread: warp.tid.map(|row| row[lane]),
-                    text,
-                }),
+                Ok(text) => {
+                    context.steps += CALL;
+                    let (block, thread) = (context.block.position, warp.tid.map(|row| row[lane]));
+                    context.printed.push(Printed { block, thread, text });
+                }
                 Err(trouble) => {
                     context.trouble = Some(trouble);
                     return Signal::Fault;
@@ -102,6 +110,7 @@ impl Body for Allocate {
         let mut out = [0u64; LANES];
         for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
             out[lane] = context.allocate(sizes[lane]);
+            context.steps += CALL;
         }
         warp.registers.write::<u64>(op.d, &out, mask);
         Signal::Next
@@ -116,6 +125,7 @@ impl Body for Free {
         let addresses = *warp.registers.stored::<u64>(op.a);
         for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
             let address = addresses[lane];
+            context.steps += CALL;
             if address == 0 {
                 continue;
             }

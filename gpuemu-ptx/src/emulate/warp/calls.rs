@@ -69,7 +69,8 @@ impl Warp {
             };
             let bytes = frame.local.saturating_add(callee.local);
             let rows = frame.row.saturating_add(callee.rows);
-            if frame.depth > context.launch.depth || bytes > context.launch.local || rows > MOST_ROWS {
+            let taken = (0..LANES).any(|lane| lanes >> lane & 1 != 0 && bytes > self.stack[lane]);
+            if frame.depth > context.launch.depth || taken || rows > MOST_ROWS {
                 context.trouble = Some(Trouble::StackOverflow { lane: lanes.trailing_zeros(), depth: frame.depth });
                 return false;
             }

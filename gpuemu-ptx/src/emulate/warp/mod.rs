@@ -124,6 +124,8 @@ pub struct Warp {
     pub alive: u32,
     /// `%tid` of every lane.
     pub tid: [[u32; LANES]; 3],
+    /// Where what each lane took of its local memory at run time begins: it ends where the memory does.
+    pub stack: [u32; LANES],
     /// Where each lane goes: of an indirect branch or call.
     pub places: [u32; LANES],
     /// The lanes that the instruction needs.

@@ -26,6 +26,7 @@ impl Warp {
                 std::array::from_fn(|lane| thread(lane) / block[0] % block[1]),
                 std::array::from_fn(|lane| thread(lane) / (block[0] * block[1])),
             ],
+            stack: [0; LANES],
             places: [0; LANES],
             wanted: Wanted::default(),
             arrival: Arrival::default(),
@@ -45,6 +46,7 @@ impl Warp {
         let lanes = (context.launch.threads() - self.index * LANES as u32).min(LANES as u32);
         self.alive = if lanes == 32 { FULL } else { (1 << lanes) - 1 };
         self.carry = 0;
+        self.stack = [context.launch.local; LANES];
         self.copies.clear();
         self.joins.clear();
         self.spare.clear();

@@ -1,5 +1,9 @@
 //! Compiled kernels under test: hand-written PTX, right and with one fault each.
 
+mod accuracy;
+mod hostile;
+mod launches;
+
 use gpuemu_harness::Error;
 use gpuemu_harness::project::ProjectSuite;
 use gpuemu_harness::suite::Suite;
@@ -108,6 +112,10 @@ fn a_kernel_without_strides_has_no_views() {
             ),
         ]
     );
+    // Where all has to run, what no host could run is not there.
+    let required = place.open_with(|environment| environment.require = true).unwrap();
+    let names: Vec<_> = ProjectSuite::new(required).unwrap().tests().into_iter().map(|test| test.name).collect();
+    assert_eq!(names, [TEST]);
     // An input that says so lies elsewhere, and the kernel finds it there.
     let offset = CONTRACT.replace("b = [\"N\"]", "b = { dims = [\"N\"], layouts = [\"offset\"] }");
     let place = project(&offset, &[]);
@@ -350,37 +358,6 @@ fn a_measured_launch_is_in_the_snapshot() {
             "launch_mix_global = 15\n",
         ],
     );
-}
-
-#[test]
-fn launches_that_do_not_fit_the_kernel() {
-    let table: &[(&str, &str, &[&str])] = &[
-        (
-            "\"a\", \"b\", \"out\", \"N\"",
-            "\"a\", \"b\", \"out\"",
-            &["launch refused in add", "3 arguments: the kernel takes 4"],
-        ),
-        ("\"N\"]\n", "\"u64:1\"]\n", &["launch refused in add", "8 bytes for parameter `n` of 4 bytes"]),
-        (
-            "\"N\"]\n",
-            "\"f32:1.5\"]\n",
-            &["the launch's argument `f32:1.5` is f32, and the kernel's parameter `n` is u32"],
-        ),
-        ("\"a\", \"b\"", "3, \"b\"", &["null plus 3 bytes"]),
-        ("ceil_div(N, 64)", "N - N", &["launch refused in add", "a grid of 0 blocks along x"]),
-        ("ceil_div(N, 64)", "0 - N", &["the launch's grid `0 - N` is -"]),
-        (
-            "block = [64]",
-            "block = [64]\nshared = \"1000*1000\"",
-            &["launch refused in add", "1000000 bytes of dynamic shared memory"],
-        ),
-    ];
-    for (old, new, parts) in table {
-        assert!(CONTRACT.contains(old), "{old}");
-        let place = project(&CONTRACT.replacen(old, new, 1), &[]);
-        let text = report(&place.session(), TEST);
-        assert_has(&text, parts);
-    }
 }
 
 #[test]
