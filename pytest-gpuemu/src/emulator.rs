@@ -464,14 +464,24 @@ impl State {
     }
 }
 
-/// What an architecture allows: `multiprocessors`, `threads_per_block`, `shared_per_block`, all of them numbers.
+/// What an architecture allows, by name, all of them numbers: threads, registers, bytes of shared memory; `shared_per_block`
+/// is what a block has that asks for more than the usual `shared_per_block_static`.
 #[pyfunction]
 pub fn architecture<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
     let limits = &Arch::named(name).map_err(ptx_error)?.limits;
     let answer = PyDict::new(py);
     answer.set_item("multiprocessors", Options::default().multiprocessors)?;
-    answer.set_item("threads_per_block", limits.threads_per_block)?;
-    answer.set_item("shared_per_block", limits.shared_per_block_optin)?;
-    answer.set_item("registers_per_block", limits.registers_per_block)?;
+    let numbers = [
+        ("threads_per_block", limits.threads_per_block),
+        ("threads_per_multiprocessor", limits.warps_per_sm * limits.warp_size),
+        ("shared_per_block_static", limits.shared_per_block),
+        ("shared_per_block", limits.shared_per_block_optin),
+        ("shared_per_multiprocessor", limits.shared_per_sm),
+        ("registers_per_block", limits.registers_per_block),
+        ("registers_per_multiprocessor", limits.registers_per_sm),
+    ];
+    for (name, number) in numbers {
+        answer.set_item(name, number)?;
+    }
     Ok(answer)
 }

@@ -123,6 +123,14 @@ impl Front for PythonFront {
         )
     }
 
+    fn review_snapshots(&self) -> &'static str {
+        "--gpuemu-snapshots=pending"
+    }
+
+    fn accept_snapshots(&self) -> &'static str {
+        "--gpuemu-snapshots=update"
+    }
+
     fn folder(&self, root: &Path) -> PathBuf {
         root.join(".gpuemu")
     }
