@@ -20,7 +20,9 @@ def test_snapshots(small: Small) -> None:
     assert "INSTA_UPDATE" not in result.stdout.str()
     result = small.run(*ACCURACY, "--gpuemu-snapshots=pending")
     result.assert_outcomes(failed=1, deselected=1)
-    result.stdout.fnmatch_lines(["  review   cargo insta review, or rename *.snap.new to *.snap, or --gpuemu-snapshots=update"])
+    result.stdout.fnmatch_lines(
+        ["  review   cargo insta review, or rename *.snap.new to *.snap, or --gpuemu-snapshots=update"]
+    )
     assert [path.suffix for path in snapshots.rglob("*.snap*")] == [".new"]
     small.run(*ACCURACY, "--gpuemu-snapshots=update").assert_outcomes(passed=1, deselected=1)
     assert [path for path in snapshots.rglob("*.snap")]

@@ -45,12 +45,7 @@ pub struct Judgement {
 /// # Errors
 ///
 /// When a file cannot be written.
-pub fn judge(
-    baseline: &Baseline<'_>,
-    budget: Budget,
-    settings: &Snapshots,
-    front: &dyn Front,
-) -> Result<Judgement> {
+pub fn judge(baseline: &Baseline<'_>, budget: Budget, settings: &Snapshots, front: &dyn Front) -> Result<Judgement> {
     let path = baseline.root.join(&baseline.file);
     let unmatched = |path: &Path, pending: &Path, said: String, compared: &Comparison| {
         unmatched(baseline, path, pending, settings, front, said, compared)

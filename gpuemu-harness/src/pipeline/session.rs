@@ -2,7 +2,7 @@
 
 use crate::calibrate::Envelopes;
 use crate::case::{Generate, Request, spec::Spec};
-use crate::environment::{Environment, Profile};
+use crate::environment::{Device, Environment, Profile};
 use crate::error::{Error, Result};
 use crate::front::{Cargo, Front};
 use crate::mirror::worker::Workers;
@@ -286,6 +286,10 @@ impl Session {
 
     /// Why a kernel's test cannot run on this host, if so. What is wrong with its PTX is for the test to say.
     pub fn not_executed(&self, test: &TestName) -> Option<String> {
+        if self.environment.device == Device::Cuda {
+            let why = "GPUEMU_DEVICE=cuda: compiled kernels of a contract are executed by the emulator alone";
+            return Some(why.to_owned());
+        }
         let op = self.op(&test.op).ok()?;
         match self.kernel(test.kernel()?, op).ok()?.as_ref() {
             Ok(_) => None,

@@ -127,11 +127,14 @@ def begin_run(config: pytest.Config) -> None:
         return
     import pytest
 
+    from . import compiling
+
     try:
         activate(torch_cuda=importlib.util.find_spec("torch") is not None)
     except ImportError as error:
         raise pytest.UsageError(f"--gpuemu-device=emulate: {error}") from None
     config.add_cleanup(deactivate)
+    config.add_cleanup(compiling.note(config.rootpath / ".gpuemu"))
 
 
 def active() -> Any:

@@ -8,6 +8,7 @@ replaced while the mode is entered, and put back when it is left.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 import types
 from collections.abc import Callable, Iterator
@@ -49,7 +50,9 @@ def index_of(device: Any) -> int:
 class Event:
     """A point in this machine's time."""
 
-    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, **_: Any) -> None:
+    def __init__(
+        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, **_: Any
+    ) -> None:
         self.enable_timing = enable_timing
         self.device = DEVICE
         self.at: float | None = None
@@ -76,17 +79,23 @@ class Event:
         return max((end_event.at - self.at) * 1e3, 1e-3)
 
 
-class Stream:
+_STREAMS = itertools.count()
+
+
+class Stream(torch.Stream):  # type: ignore[misc]
     """A queue of work that is done as soon as it is asked for."""
 
     cuda_stream = 0
-    device_type = 1
-    device_index = 0
-    device = DEVICE
+
+    def __new__(cls, device: Any = None, priority: int = 0, **_: Any) -> Any:
+        index_of(device)
+        # The type of CUDA's devices in torch is 1; a stream by its number is made without a driver.
+        made = super().__new__(cls, stream_id=next(_STREAMS), device_index=0, device_type=1)
+        made.priority = priority
+        return made
 
     def __init__(self, device: Any = None, priority: int = 0, **_: Any) -> None:
-        index_of(device)
-        self.priority = priority
+        """All is done."""
 
     def __enter__(self) -> Stream:
         _CURRENT.append(self)
@@ -97,6 +106,9 @@ class Stream:
 
     def query(self) -> bool:
         return True
+
+    def is_capturing(self) -> bool:
+        return False
 
     def synchronize(self) -> None:
         """All of it is done."""
@@ -141,8 +153,8 @@ class _Device:
     def __enter__(self) -> None:
         self.prev_idx = 0
 
-    def __exit__(self, *_: Any) -> bool:
-        return False
+    def __exit__(self, *_: Any) -> None:
+        """It was it before."""
 
 
 class _DeviceOf(_Device):
@@ -352,6 +364,18 @@ def _of_nvtx() -> dict[str, Any]:
     return {name: _none for name in ("range_push", "range_pop", "range_start", "range_end", "mark")}
 
 
+def _named(name: str, value: Any) -> Any:
+    """A function of its own for each name: torch keeps what it knows of its functions by the function itself."""
+    if isinstance(value, type) or not callable(value):
+        return value
+
+    def served(*arguments: Any, **named: Any) -> Any:
+        return value(*arguments, **named)
+
+    served.__name__ = served.__qualname__ = name
+    return served
+
+
 def serve(driver: Any) -> list[tuple[Any, str, Any]]:
     """Puts all of it in place; answers what stood there."""
     places: list[tuple[Any, dict[str, Any]]] = [
@@ -366,7 +390,7 @@ def serve(driver: Any) -> list[tuple[Any, str, Any]]:
         for name, value in attributes.items():
             if hasattr(module, name):
                 stood.append((module, name, getattr(module, name)))
-                setattr(module, name, value)
+                setattr(module, name, _named(name, value))
     return stood
 
 
