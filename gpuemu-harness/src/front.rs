@@ -40,8 +40,8 @@ pub trait Front: Debug + Send + Sync {
         let _ = (test, case, cases);
     }
 
-    /// Asked after each run of a subject: [`Error::Interrupted`](crate::Error::Interrupted) ends the test without a
-    /// verdict.
+    /// Asked after each run of a subject, and while a compiled kernel runs:
+    /// [`Error::Interrupted`](crate::Error::Interrupted) ends the test without a verdict.
     fn go_on(&self) -> Result<()> {
         Ok(())
     }

@@ -66,7 +66,14 @@ struct State {
     id: FunctionId,
     /// Where the memory of launches begins.
     mark: u64,
+    /// Threads of the host that a launch may have.
+    threads: usize,
+    /// Instructions of a block in the launch before; `None` before the first.
+    each: Option<u64>,
 }
+
+/// A launch of fewer instructions, those of each warp counted, is over before other threads of the host have begun.
+const SMALL: u64 = 1 << 12;
 
 /// Bytes from `.0` to before `.1`.
 type Range = (u64, u64);
@@ -412,10 +419,11 @@ impl EmulatedKernel {
         let interrupt = Arc::new(Interrupt::default());
         let asked = Arc::clone(&interrupt);
         options.cancel = Some(Cancel::when(move || asked.came()));
+        let threads = options.threads;
         let mut device = Device::new(arch, options)?;
         let module = device.load_entry(program, &entry)?;
         let mark = device.memory_mut().mark();
-        let state = State { device, module, id, mark };
+        let state = State { device, module, id, mark, threads, each: None };
         Ok(Self { entry, arch: arch.name.clone(), parameters, block, interrupt, state: Mutex::new(state) })
     }
 }
@@ -449,7 +457,11 @@ impl State {
                 Passed::Bytes(bytes) => Ok(Argument::Bytes(bytes.clone())),
             })
             .collect();
+        let blocks = shape.grid.iter().map(|&extent| u64::from(extent)).product::<u64>().max(1);
+        let small = self.each.is_some_and(|each| each.saturating_mul(blocks) < SMALL);
+        self.device.options_mut().threads = if small { 1 } else { self.threads };
         let launched = self.device.launch(&self.module, entry, shape, &passed?)?;
+        self.each = Some(launched.instructions.div_ceil(blocks));
         Ok((addresses, launched))
     }
 

@@ -15,6 +15,7 @@ use crate::subject::kernel::{KernelSubject, Watch};
 use crate::subject::script::ScriptSubject;
 use crate::tensor::Array;
 use gpuemu_contract::{Contract, DType, Op, Strategy, TestName};
+use gpuemu_ptx::emulate::Cancel;
 use gpuemu_ptx::vendor::{self, Toolbox};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -279,9 +280,14 @@ impl Session {
         slot.get_or_init(open).clone()
     }
 
-    /// What the environment asks of launches.
+    /// What the environment asks of launches, and the front's user while they run.
     fn watch(&self) -> Watch {
-        Watch { sanitizers: self.environment.sanitizers, counters: self.environment.counters }
+        let front = Arc::clone(&self.front);
+        Watch {
+            sanitizers: self.environment.sanitizers,
+            counters: self.environment.counters,
+            cancel: Some(Cancel::when(move || front.go_on().is_err())),
+        }
     }
 
     /// Why a kernel's test cannot run on this host, if so. What is wrong with its PTX is for the test to say.

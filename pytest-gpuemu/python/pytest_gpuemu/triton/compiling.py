@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from pytest_gpuemu.calling import relative
+
 PREFIX = "compiling."
 
 
@@ -86,9 +88,9 @@ def note(folder: Path) -> Callable[[], None]:
 def _described(function: Any, representation: str) -> str:
     """`softmax_kernel at kernels.py:12, num_warps=4 ...`"""
     written = getattr(function, "jit_function", None)
-    file, line = getattr(written, "file_name", None), getattr(written, "starting_line_number", None)
+    code = getattr(getattr(written, "fn", None), "__code__", None)
     name = getattr(function, "name", "") or representation.partition("[")[0]
-    place = f" at {os.path.relpath(file)}:{line}" if file else ""
+    place = f" at {relative(code.co_filename)}:{code.co_firstlineno}" if code is not None else ""
     options = representation.removeprefix(name)
     return f"{name}{place}: {options}" if options else f"{name}{place}"
 
