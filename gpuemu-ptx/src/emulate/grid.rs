@@ -17,6 +17,9 @@ use crate::memory::{Cache, Global, Shared, shadow};
 /// Blocks that wait for others at once, where blocks are run in turn.
 const RESIDENT: usize = 1024;
 
+/// Blocks that a worker takes up at once, where blocks run side by side.
+const MOST_TOGETHER: u64 = 16;
+
 /// What a launch left behind beside memory.
 #[derive(Debug, Default)]
 pub struct Report {
@@ -105,11 +108,17 @@ pub fn run(
     let heap = AtomicU64::new(0);
     let blocks = launch.blocks();
     let threads = if code.ordered { 1 } else { threads.clamp(1, blocks.clamp(1, 256) as usize) };
+    if let Some(grid) = grid.filter(|_| threads == 1) {
+        // SAFETY: this thread runs all blocks.
+        unsafe { grid.assume_alone() };
+    }
     let mut found = Vec::new();
     if code.ordered {
         found.push(in_turn(code, launch, global, grid, &heap, end.asking()));
     } else {
-        let queue = Queue { next: AtomicU64::new(0), first_stopped: AtomicU64::new(u64::MAX) };
+        // Blocks next to each other often share a page or a line of the host's cache: one worker takes several.
+        let together = (blocks / (threads as u64 * 16)).clamp(1, MOST_TOGETHER);
+        let queue = Queue { next: AtomicU64::new(0), together, first_stopped: AtomicU64::new(u64::MAX) };
         let work = |watch| side_by_side(code, launch, global, grid, &heap, &queue, watch);
         std::thread::scope(|scope| {
             let (sender, others) = mpsc::channel();
@@ -166,6 +175,8 @@ fn no_room(launch: &Launch) -> Stopped {
 struct Queue {
     /// The turn that comes next.
     next: AtomicU64,
+    /// Turns that a worker takes at once.
+    together: u64,
     /// The first turn that stopped.
     first_stopped: AtomicU64,
 }
@@ -187,8 +198,13 @@ fn side_by_side(
         return found;
     };
     let order = launch.order();
+    let mut turns = 0..0;
     loop {
-        let turn = queue.next.fetch_add(1, Relaxed);
+        let turn = turns.next().unwrap_or_else(|| {
+            let first = queue.next.fetch_add(queue.together, Relaxed);
+            turns = first + 1..first + queue.together;
+            first
+        });
         if turn >= launch.blocks() || turn > queue.first_stopped.load(Relaxed) {
             found.counts = context.counts;
             return found;
