@@ -126,6 +126,15 @@ pub enum Device {
     Auto,
 }
 
+impl Device {
+    const ALL: [(&str, Device); 3] = [("emulate", Device::Emulate), ("cuda", Device::Cuda), ("auto", Device::Auto)];
+
+    /// Its name, as `GPUEMU_DEVICE` has it.
+    pub fn name(self) -> &'static str {
+        Device::ALL.iter().find(|(_, device)| *device == self).map_or("", |(name, _)| name)
+    }
+}
+
 /// What to do with the envelope file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calibrate {
@@ -158,12 +167,7 @@ impl Environment {
             case: reader.text("GPUEMU_CASE"),
             strategies: reader.strategies("GPUEMU_STRATEGIES"),
             profile: reader.choice("GPUEMU_PROFILE", &[("quick", Profile::Quick), ("thorough", Profile::Thorough)]),
-            device: reader
-                .choice(
-                    "GPUEMU_DEVICE",
-                    &[("emulate", Device::Emulate), ("cuda", Device::Cuda), ("auto", Device::Auto)],
-                )
-                .unwrap_or_default(),
+            device: reader.choice("GPUEMU_DEVICE", &Device::ALL).unwrap_or_default(),
             sanitizers: reader.parsed("GPUEMU_SANITIZERS", SANITIZERS, sanitizers),
             counters: reader.choice("GPUEMU_COUNTERS", &[("0", false), ("1", true)]).unwrap_or(false),
             require: reader.choice("GPUEMU_REQUIRE", &[("0", false), ("1", true)]).unwrap_or(false),

@@ -25,13 +25,23 @@ pub trait Front: Debug + Send + Sync {
     /// The folder of files that may be deleted at any time. `root` is that of the contract.
     fn folder(&self, root: &Path) -> PathBuf;
 
+    /// What makes a run leave snapshots that differ to be reviewed, as `.snap.new`.
+    fn review_snapshots(&self) -> &'static str {
+        "INSTA_UPDATE=new"
+    }
+
+    /// What makes a run accept snapshots that differ.
+    fn accept_snapshots(&self) -> &'static str {
+        "INSTA_UPDATE=always"
+    }
+
     /// Case `case` of `cases` of a test comes next.
     fn progress(&self, test: &TestName, case: u32, cases: u32) {
         let _ = (test, case, cases);
     }
 
-    /// Asked after each run of a subject: [`Error::Interrupted`](crate::Error::Interrupted) ends the test without a
-    /// verdict.
+    /// Asked after each run of a subject, and while a compiled kernel runs:
+    /// [`Error::Interrupted`](crate::Error::Interrupted) ends the test without a verdict.
     fn go_on(&self) -> Result<()> {
         Ok(())
     }

@@ -80,6 +80,8 @@ pub enum FaultKind {
     IndexWraps,
     /// More instructions than the launch allows.
     Runaway,
+    /// A launch that was ended from outside: [`Options::cancel`](crate::emulate::Options::cancel).
+    Cancelled,
     /// Local memory used up: recursion without end, or a frame too large.
     StackOverflow,
     /// `trap`.
@@ -119,6 +121,7 @@ impl FaultKind {
             Self::InactiveLane => "inactive-lane",
             Self::IndexWraps => "index-wraps",
             Self::Runaway => "runaway",
+            Self::Cancelled => "cancelled",
             Self::StackOverflow => "stack-overflow",
             Self::Trap => "trap",
             Self::Assert => "assert",
@@ -147,6 +150,7 @@ impl FaultKind {
             | Self::BarrierPassed
             | Self::InactiveLane
             | Self::IndexWraps
+            | Self::Cancelled
             | Self::OutOfHeap => None,
             Self::DivergentBarrier | Self::Deadlock | Self::Runaway => Some(CudaError::LaunchTimeout),
             Self::StackOverflow => Some(CudaError::HardwareStackError),
@@ -346,6 +350,7 @@ impl Fault {
             FaultKind::InactiveLane => "exchange with a lane that takes no part".to_owned(),
             FaultKind::IndexWraps => "32-bit index wrapped around".to_owned(),
             FaultKind::Runaway => "kernel does not end".to_owned(),
+            FaultKind::Cancelled => "launch cancelled".to_owned(),
             FaultKind::StackOverflow => "stack overflow".to_owned(),
             FaultKind::Trap => "trap".to_owned(),
             FaultKind::Assert => "assertion failed".to_owned(),

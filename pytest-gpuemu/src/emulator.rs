@@ -1,10 +1,10 @@
 //! The emulator: one compiled kernel on a device of its own, launched over memory that the caller lends.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gpuemu_ptx::arch::Arch;
-use gpuemu_ptx::emulate::{Argument, Device, Launched, Module, Options, Sanitizers, Shape};
+use gpuemu_ptx::emulate::{Argument, Cancel, Device, Launched, Module, Options, Sanitizers, Shape};
 use gpuemu_ptx::fault::{Action, Fault, Site, Thread};
 use gpuemu_ptx::lint;
 use gpuemu_ptx::memory::{Place, Role};
@@ -12,9 +12,11 @@ use gpuemu_ptx::metrics::{self, Count};
 use gpuemu_ptx::program::{FunctionId, Program};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use pyo3::types::PyDict;
 
 use crate::errors::{InternalError, panic_text};
+use crate::front::Interrupt;
 
 /// Adds what lives here to the extension module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -53,6 +55,8 @@ pub struct EmulatedKernel {
     /// Threads of a block that it is made for, where it says so.
     #[pyo3(get)]
     block: Option<[u32; 3]>,
+    /// What ended a launch before its kernel did: Ctrl-C.
+    interrupt: Arc<Interrupt>,
     state: Mutex<State>,
 }
 
@@ -62,7 +66,14 @@ struct State {
     id: FunctionId,
     /// Where the memory of launches begins.
     mark: u64,
+    /// Threads of the host that a launch may have.
+    threads: usize,
+    /// Instructions of a block in the launch before; `None` before the first.
+    each: Option<u64>,
 }
+
+/// A launch of fewer instructions, those of each warp counted, is over before other threads of the host have begun.
+const SMALL: u64 = 1 << 12;
 
 /// Bytes from `.0` to before `.1`.
 type Range = (u64, u64);
@@ -268,7 +279,7 @@ impl EmulatedKernel {
         guarded(py, || Self::load(ptx, entry, arch, options))?.map_err(ptx_error)
     }
 
-    /// Runs it to its end. `shape` is the grid and the block; memory is lent until the answer is there.
+    /// Runs it to its end, or to a signal whose handler raises. `shape` is the grid and the block; memory is lent until the answer is there.
     ///
     /// `initialisation` says whether reads of what nothing wrote are faults in this launch.
     #[pyo3(signature = (grid, block, shared, memory, arguments, *, initialisation=None))]
@@ -301,11 +312,14 @@ impl EmulatedKernel {
             state.device.options_mut().sanitizers = before;
             (launched, unwritten)
         })?;
+        if let Some(error) = self.interrupt.take() {
+            return Err(error);
+        }
         let (_, launched) = launched.map_err(|refused| match refused {
             Refused::Ptx(error) => ptx_error(error),
             Refused::Argument(message) => PyValueError::new_err(message),
         })?;
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
         let fault = launched.fault.as_ref().map(|fault| EmulatedFault::new(py, fault, state.module.program()));
         let printed = launched.printed.into_iter().map(|printed| (printed.block, printed.thread, printed.text));
         Ok(EmulatedLaunch {
@@ -318,7 +332,7 @@ impl EmulatedKernel {
 
     /// What the kernel costs, as its PTX tells: counts by name, those of instruction classes under `mix`.
     fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
         let found = metrics::measure(state.module.program(), state.id);
         let mix = PyDict::new(py);
         for (class, Count { instructions, .. }) in &found.mix {
@@ -353,8 +367,8 @@ impl EmulatedKernel {
     }
 
     /// What the lint finds: severity (`note`, `warning`, `error`), rule, message, and the place as a fault has it.
-    fn lint(&self) -> Vec<(&'static str, &'static str, String, Vec<Source>)> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+    fn lint(&self, py: Python<'_>) -> Vec<(&'static str, &'static str, String, Vec<Source>)> {
+        let state = self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
         let program = state.module.program();
         let found = metrics::measure(program, state.id);
         let findings = lint::check(program, state.id, &found).into_iter();
@@ -388,7 +402,12 @@ fn memory_left(device: &Device, launched: &Result<(Vec<u64>, Launched), Refused>
 }
 
 impl EmulatedKernel {
-    fn load(ptx: &str, entry: Option<&str>, arch: Option<&str>, options: Options) -> Result<Self, gpuemu_ptx::Error> {
+    fn load(
+        ptx: &str,
+        entry: Option<&str>,
+        arch: Option<&str>,
+        mut options: Options,
+    ) -> Result<Self, gpuemu_ptx::Error> {
         let program = Program::read(ptx)?;
         let only = || program.entries().map(|(_, function)| function.name.to_string()).next().unwrap_or_default();
         let entry = entry.map_or_else(only, str::to_owned);
@@ -397,11 +416,15 @@ impl EmulatedKernel {
         let block = program.function(id).required_threads;
         let target = program.targets.first().map(|target| target.to_string()).unwrap_or_default();
         let arch = Arch::named(arch.unwrap_or(&target))?;
+        let interrupt = Arc::new(Interrupt::default());
+        let asked = Arc::clone(&interrupt);
+        options.cancel = Some(Cancel::when(move || asked.came()));
+        let threads = options.threads;
         let mut device = Device::new(arch, options)?;
         let module = device.load_entry(program, &entry)?;
         let mark = device.memory_mut().mark();
-        let state = State { device, module, id, mark };
-        Ok(Self { entry, arch: arch.name.clone(), parameters, block, state: Mutex::new(state) })
+        let state = State { device, module, id, mark, threads, each: None };
+        Ok(Self { entry, arch: arch.name.clone(), parameters, block, interrupt, state: Mutex::new(state) })
     }
 }
 
@@ -434,7 +457,11 @@ impl State {
                 Passed::Bytes(bytes) => Ok(Argument::Bytes(bytes.clone())),
             })
             .collect();
+        let blocks = shape.grid.iter().map(|&extent| u64::from(extent)).product::<u64>().max(1);
+        let small = self.each.is_some_and(|each| each.saturating_mul(blocks) < SMALL);
+        self.device.options_mut().threads = if small { 1 } else { self.threads };
         let launched = self.device.launch(&self.module, entry, shape, &passed?)?;
+        self.each = Some(launched.instructions.div_ceil(blocks));
         Ok((addresses, launched))
     }
 
@@ -464,14 +491,24 @@ impl State {
     }
 }
 
-/// What an architecture allows: `multiprocessors`, `threads_per_block`, `shared_per_block`, all of them numbers.
+/// What an architecture allows, by name, all of them numbers: threads, registers, bytes of shared memory; `shared_per_block`
+/// is what a block has that asks for more than the usual `shared_per_block_static`.
 #[pyfunction]
 pub fn architecture<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
     let limits = &Arch::named(name).map_err(ptx_error)?.limits;
     let answer = PyDict::new(py);
     answer.set_item("multiprocessors", Options::default().multiprocessors)?;
-    answer.set_item("threads_per_block", limits.threads_per_block)?;
-    answer.set_item("shared_per_block", limits.shared_per_block_optin)?;
-    answer.set_item("registers_per_block", limits.registers_per_block)?;
+    let numbers = [
+        ("threads_per_block", limits.threads_per_block),
+        ("threads_per_multiprocessor", limits.warps_per_sm * limits.warp_size),
+        ("shared_per_block_static", limits.shared_per_block),
+        ("shared_per_block", limits.shared_per_block_optin),
+        ("shared_per_multiprocessor", limits.shared_per_sm),
+        ("registers_per_block", limits.registers_per_block),
+        ("registers_per_multiprocessor", limits.registers_per_sm),
+    ];
+    for (name, number) in numbers {
+        answer.set_item(name, number)?;
+    }
     Ok(answer)
 }

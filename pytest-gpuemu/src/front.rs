@@ -26,6 +26,16 @@ impl Interrupt {
     fn is_set(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
+
+    /// Lets Python handle the signals that have come, and says whether the run has to end.
+    pub fn came(&self) -> bool {
+        if !self.is_set()
+            && let Err(error) = Python::attach(|py| py.check_signals())
+        {
+            self.set(error);
+        }
+        self.is_set()
+    }
 }
 
 /// Who has started the run.
@@ -123,6 +133,14 @@ impl Front for PythonFront {
         )
     }
 
+    fn review_snapshots(&self) -> &'static str {
+        "--gpuemu-snapshots=pending"
+    }
+
+    fn accept_snapshots(&self) -> &'static str {
+        "--gpuemu-snapshots=update"
+    }
+
     fn folder(&self, root: &Path) -> PathBuf {
         root.join(".gpuemu")
     }
@@ -148,11 +166,6 @@ impl Front for PythonFront {
     }
 
     fn go_on(&self) -> Result<()> {
-        if !self.interrupt.is_set()
-            && let Err(error) = Python::attach(|py| py.check_signals())
-        {
-            self.interrupt.set(error);
-        }
-        if self.interrupt.is_set() { Err(Error::Interrupted) } else { Ok(()) }
+        if self.interrupt.came() { Err(Error::Interrupted) } else { Ok(()) }
     }
 }

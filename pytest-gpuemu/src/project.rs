@@ -192,6 +192,12 @@ impl Project {
         self.suite.session().environment().require
     }
 
+    /// What executes kernels: `emulate`, `cuda` or `auto`.
+    #[getter]
+    fn device(&self) -> &'static str {
+        self.suite.session().environment().device.name()
+    }
+
     /// The name of the test that a case belongs to.
     fn test_of_case(&self, py: Python<'_>, spec: &str) -> PyResult<String> {
         guarded(py, || self.suite.test_of_case(spec))

@@ -10,6 +10,7 @@ import pytest
 from pytest_gpuemu import _core, arrays
 
 DTYPES = sorted(arrays.DTYPES)
+FLOATS = ["float32", "float16", "bfloat16", "float64"]
 
 COPY = """
 [validation]
@@ -56,7 +57,7 @@ def test_an_array_outlives_its_case() -> None:
     x[...] = 0
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("dtype", FLOATS)
 def test_a_right_function_in_every_float_dtype(dtype: str) -> None:
     verdict = gpuemu.check(lambda x: np.maximum(x, x.dtype.type(0)), "copy", contract=COPY, dtypes=[dtype])
     assert verdict, str(verdict)
@@ -120,7 +121,7 @@ def torch() -> Any:
     return pytest.importorskip("torch")
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("dtype", FLOATS)
 def test_torch_tensors(torch: Any, dtype: str) -> None:
     seen = set()
 
@@ -189,3 +190,101 @@ def test_jax_arrays() -> None:
         lambda x: jax.numpy.maximum(x, 0), "copy", contract=COPY, dtypes=["float32", "bfloat16"], arrays="jax"
     )
     assert verdict, str(verdict)
+
+
+def test_tensorflow_tensors() -> None:
+    tf = pytest.importorskip("tensorflow")
+
+    def relu(x: Any) -> Any:
+        assert isinstance(x, tf.Tensor)
+        return tf.nn.relu(x)
+
+    verdict = gpuemu.check(relu, "copy", contract=COPY, arrays="tensorflow")
+    assert verdict and {test.test.split("::")[1] for test in verdict.tests} == set(FLOATS), str(verdict)
+    # A tensor of a graph has no values.
+    wrong = gpuemu.check(lambda x: tf.keras.Input((3,)), "copy", contract=COPY, dtypes=["float32"], arrays="tensorflow")
+    assert not wrong and "returned" in wrong.failures[0].message, str(wrong)
+    verdict = gpuemu.check(lambda x, out: None, "copy", contract=COPY, dtypes=["float32"], arrays="tensorflow")
+    assert "tensorflow arrays cannot be written in place: return one array, out" in verdict.failures[0].message
+
+
+class OnGpu:
+    """Memory of a GPU, as CUDA's array interface describes it."""
+
+    def __init__(self, array: Any) -> None:
+        self.__cuda_array_interface__ = {**array.__array_interface__, "data": (0x7F0000000000, False), "version": 3}
+
+
+def test_memory_of_a_gpu_is_refused_with_the_way_out() -> None:
+    verdict = gpuemu.check(OnGpu, "copy", contract=COPY, dtypes=["float32"])
+    message = verdict.failures[0].message
+    assert "OnGpu in the memory of a GPU: return it in this machine's memory, or as an array of CuPy" in message
+
+
+class CupyArray:
+    """As much of `cupy.ndarray` as a function may use; its values are there for `get` alone."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = np.array(array)
+
+    def relu(self) -> CupyArray:
+        return CupyArray(np.maximum(self._array, 0))
+
+    def get(self) -> Any:
+        return self._array
+
+
+def test_cupy_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+    import types
+
+    cupy = types.ModuleType("cupy")
+    cupy.asarray = CupyArray  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setattr(CupyArray, "__module__", "cupy")
+    verdict = gpuemu.check(lambda x: x.relu(), "copy", contract=COPY, dtypes=["float32"], arrays="cupy")
+    assert verdict, str(verdict)
+    # Without a GPU CuPy raises as soon as it allocates.
+
+    def no_driver(array: Any) -> Any:
+        raise RuntimeError("cudaErrorInsufficientDriver: CUDA driver version is insufficient for CUDA runtime version")
+
+    cupy.asarray = no_driver  # type: ignore[attr-defined]
+    verdict = gpuemu.check(lambda x: x.relu(), "copy", contract=COPY, dtypes=["float32"], arrays="cupy")
+    assert "cupy arrays cannot be made here: " in verdict.failures[0].message, str(verdict)
+    assert "cudaErrorInsufficientDriver" in verdict.failures[0].message
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_cupy_on_a_gpu(dtype: str) -> None:
+    cupy = pytest.importorskip("cupy")
+    if not cupy.is_available():
+        pytest.skip("needs a GPU")
+    verdict = gpuemu.check(
+        lambda x: cupy.maximum(x, x.dtype.type(0)), "copy", contract=COPY, dtypes=[dtype], arrays="cupy"
+    )
+    assert verdict, str(verdict)
+
+
+def test_torch_on_a_gpu(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+    monkeypatch.setenv("GPUEMU_DEVICE", "cuda")
+    seen = set()
+
+    def relu(x: Any, out: Any) -> None:
+        assert x.is_cuda and out.is_cuda
+        seen.add(x.is_contiguous())
+        torch.clamp(x, min=0, out=out)
+
+    assert gpuemu.check(relu, "copy", contract=COPY, arrays="torch")
+    assert seen == {True, False}, "strides are kept"
+    assert not gpuemu.check(lambda x, out: None, "copy", contract=COPY, arrays="torch", dtypes=["float32"])
+
+    def changes(x: Any) -> Any:
+        answer = torch.relu(x)
+        x.zero_()
+        return answer
+
+    # What is written to an input there is seen here.
+    assert not gpuemu.check(changes, "copy", contract=COPY, arrays="torch", dtypes=["float32"])

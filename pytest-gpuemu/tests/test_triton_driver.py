@@ -308,7 +308,7 @@ def test_tensors_that_cannot_be_lent():
 
 @triton.jit
 def raw_kernel(address, out_ptr):
-    tl.store(out_ptr, tl.load(address.to(tl.pointer_type(tl.float32))))
+    tl.store(out_ptr, tl.load(address.to(tl.int64).to(tl.pointer_type(tl.float32))))
 
 
 @triton.jit

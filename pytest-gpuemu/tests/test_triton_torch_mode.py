@@ -158,3 +158,117 @@ def test_addresses_that_are_taken_are_lent():
     out = torch.zeros(3, 64, device="cuda")
     group_kernel[(3,)](addresses, out, BLOCK=64)
     assert torch.equal(out, torch.stack(tensors))
+
+
+def test_there_is_a_device():
+    assert torch.cuda.is_available() and torch.cuda.device_count() == 1
+    assert torch.cuda.current_device() == 0
+    assert torch.cuda.get_device_capability() == (8, 0)
+    properties = torch.cuda.get_device_properties("cuda")
+    # Of an A100: 108 multiprocessors of 2048 threads, 65,536 registers and 164 KiB of shared memory.
+    assert (properties.major, properties.minor, properties.multi_processor_count) == (8, 0, 108)
+    assert (properties.max_threads_per_multi_processor, properties.regs_per_multiprocessor) == (2048, 65536)
+    assert (properties.shared_memory_per_multiprocessor, properties.shared_memory_per_block) == (164 << 10, 48 << 10)
+    assert properties.shared_memory_per_block_optin == 163 << 10
+    assert properties.warp_size == 32 and properties.name == torch.cuda.get_device_name(0)
+    with pytest.raises(RuntimeError, match="one device"):
+        torch.cuda.set_device(1)
+    with pytest.raises(RuntimeError, match="one device"):
+        torch.zeros(3, device="cuda:1")
+    assert torch.zeros(3, device=torch.cuda.current_device()).is_cuda
+    if hasattr(torch, "accelerator"):
+        assert torch.accelerator.is_available()
+        assert torch.zeros(3, device=torch.accelerator.current_accelerator()).is_cuda
+
+
+def test_work_is_done_when_a_call_returns():
+    x = torch.zeros(100, device="cuda")
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    begun, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    with torch.cuda.stream(stream):
+        assert torch.cuda.current_stream() is stream
+        begun.record()
+        add_one_kernel[(1,)](x, 100, BLOCK=128)
+        ended.record()
+    assert torch.cuda.current_stream() == torch.cuda.default_stream()
+    torch.cuda.current_stream().wait_stream(stream)
+    x.record_stream(stream)
+    assert begun.query() and begun.elapsed_time(ended) > 0
+    ended.synchronize()
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    with torch.cuda.device(x.device), torch.cuda.device_of(x):
+        assert x.tolist() == [1] * 100
+    with pytest.raises(ValueError, match="enable_timing"):
+        torch.cuda.Event().elapsed_time(ended)
+    with pytest.raises(NotImplementedError, match="CUDAGraph"):
+        torch.cuda.CUDAGraph()
+
+
+def test_generators():
+    first = torch.Generator(device="cuda").manual_seed(3)
+    assert first.device == torch.device("cuda", 0) and isinstance(first, torch.Generator)
+    again = torch.Generator(device="cuda").manual_seed(3)
+    x, y = (torch.randn(5, device="cuda", generator=generator) for generator in (first, again))
+    assert x.is_cuda and torch.equal(x, y)
+    assert not torch.equal(x, torch.randn(5, device="cuda", generator=first))
+    assert isinstance(torch.default_generator, torch.Generator)
+    assert torch.Generator().device == torch.device("cpu")
+    # A generator belongs to its device, as on a GPU.
+    with pytest.raises(RuntimeError, match="Expected a 'cuda' device type for generator but found 'cpu'"):
+        torch.randn(5, device="cuda", generator=torch.Generator())
+    with pytest.raises(RuntimeError, match="Expected a 'cpu' device type for generator but found 'cuda'"):
+        torch.randn(5, generator=first)
+
+
+def test_seeds():
+    torch.manual_seed(5)
+    x = torch.randn(3, device="cuda")
+    torch.cuda.manual_seed_all(5)
+    assert torch.equal(torch.randn(3, device="cuda"), x)
+    state = torch.cuda.get_rng_state()
+    y = torch.randn(3, device="cuda")
+    torch.cuda.set_rng_state(state)
+    assert torch.equal(torch.randn(3, device="cuda"), y)
+    with torch.random.fork_rng():
+        torch.randn(3)
+
+
+def test_memory_is_counted():
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    x = torch.zeros(1000, device="cuda")
+    view = x[10:]
+    assert torch.cuda.memory_allocated() - before == 4000
+    del x, view
+    assert torch.cuda.memory_allocated() == before
+    assert torch.cuda.max_memory_allocated() - before == 4000
+    free, total = torch.cuda.mem_get_info()
+    assert 0 < free <= total
+
+
+def test_training_code_runs():
+    layer = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.Dropout(0.5)).cuda()
+    optimiser = torch.optim.AdamW(layer.parameters())
+    scaler = torch.amp.GradScaler("cuda", enabled=False)
+    with torch.autocast("cuda", enabled=False):
+        loss = layer(torch.randn(2, 8, device="cuda")).square().mean()
+    scaler.scale(loss).backward()
+    scaler.step(optimiser)
+    scaler.update()
+    optimiser.zero_grad(set_to_none=True)
+
+
+def test_afterwards_torch_is_as_it_was():
+    from gpuemu.triton import deactivate
+
+    served = torch.cuda.is_available, torch.cuda.Stream, torch.Generator
+    deactivate()
+    try:
+        assert not {torch.cuda.is_available, torch.cuda.Stream, torch.Generator} & set(served)
+        assert torch.cuda.is_available.__module__ == "torch.cuda" and torch.Generator is torch._C.Generator
+    finally:
+        from gpuemu.triton import activate
+
+        activate(torch_cuda=True)

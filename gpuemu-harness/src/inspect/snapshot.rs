@@ -3,6 +3,7 @@
 use crate::environment::{SnapshotUpdate, Snapshots};
 use crate::error::{Error, Result};
 use crate::files::write_atomically;
+use crate::front::Front;
 use crate::inspect::accepted::{number, read, text};
 use crate::inspect::baseline::Baseline;
 use crate::inspect::comparison::{Change, Comparison, Row, compare};
@@ -44,32 +45,35 @@ pub struct Judgement {
 /// # Errors
 ///
 /// When a file cannot be written.
-pub fn judge(baseline: &Baseline<'_>, budget: Budget, settings: &Snapshots) -> Result<Judgement> {
+pub fn judge(baseline: &Baseline<'_>, budget: Budget, settings: &Snapshots, front: &dyn Front) -> Result<Judgement> {
     let path = baseline.root.join(&baseline.file);
+    let unmatched = |path: &Path, pending: &Path, said: String, compared: &Comparison| {
+        unmatched(baseline, path, pending, settings, front, said, compared)
+    };
     let pending = pending_of(&path, baseline.root, settings);
     remember(&path, settings)?;
     let accepted = match read(&path) {
         Ok(accepted) => accepted,
         Err(message) => {
             let said = format!("{}: {message}", baseline.file.display());
-            return unmatched(baseline, &path, &pending, settings, said, &Comparison::default());
+            return unmatched(&path, &pending, said, &Comparison::default());
         }
     };
     let Some(accepted) = accepted else {
         let said = format!("no accepted figures yet in {}", baseline.file.display());
-        return unmatched(baseline, &path, &pending, settings, said, &Comparison::default());
+        return unmatched(&path, &pending, said, &Comparison::default());
     };
     let compared = compare(&accepted, baseline, budget.relative);
     let rows = &compared.rows;
     let named = |change: Change| rows.iter().filter(move |row| row.change == change).map(Row::told);
     if rows.iter().any(|row| row.change == Change::OneSided) {
         let said = format!("other figures than the accepted ones: {}", joined(named(Change::OneSided)));
-        return unmatched(baseline, &path, &pending, settings, said, &compared);
+        return unmatched(&path, &pending, said, &compared);
     }
     if rows.iter().any(|row| row.change == Change::Worse) {
         let said = format!("worse than accepted: {}", joined(named(Change::Worse)));
         if budget.fails {
-            return unmatched(baseline, &path, &pending, settings, said, &compared);
+            return unmatched(&path, &pending, said, &compared);
         }
         store(baseline, &path, &pending, settings)?;
         return Ok(Judgement { failure: None, notes: vec![said], unjudged: compared.unjudged });
@@ -94,6 +98,7 @@ fn unmatched(
     path: &Path,
     pending: &Path,
     settings: &Snapshots,
+    front: &dyn Front,
     said: String,
     compared: &Comparison,
 ) -> Result<Judgement> {
@@ -134,11 +139,17 @@ fn unmatched(
     let _ = match written {
         Some(pending) => writeln!(
             failure,
-            "  review   cargo insta review, or rename {} to {}, or INSTA_UPDATE=always",
+            "  review   cargo insta review, or rename {} to {}, or {}",
             shown(&pending, baseline.root),
-            baseline.file.file_name().unwrap_or_default().to_string_lossy()
+            baseline.file.file_name().unwrap_or_default().to_string_lossy(),
+            front.accept_snapshots()
         ),
-        None => writeln!(failure, "  review   run it again with INSTA_UPDATE=new (CI writes no snapshots)"),
+        None => writeln!(
+            failure,
+            "  review   run it again with {}, which leaves a .snap.new, or {}, which accepts (this run writes none)",
+            front.review_snapshots(),
+            front.accept_snapshots()
+        ),
     };
     Ok(Judgement { failure: Some(failure), notes: Vec::new(), unjudged: compared.unjudged.clone() })
 }
@@ -186,10 +197,15 @@ fn remember(path: &Path, settings: &Snapshots) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::front::Cargo;
     use crate::inspect::baseline::{FOLDER, Judged, Metric, Tool};
 
     const LOWER: Judged = Judged::LowerIsBetter { resolution: 0.0 };
     const BUDGET: Budget = Budget { relative: 0.1, fails: true };
+
+    fn judge(baseline: &Baseline<'_>, budget: Budget, settings: &Snapshots) -> Result<Judgement> {
+        super::judge(baseline, budget, settings, &Cargo)
+    }
 
     fn baseline<'a>(root: &'a Path, metrics: &[(&str, f64, Judged)]) -> Baseline<'a> {
         Baseline {

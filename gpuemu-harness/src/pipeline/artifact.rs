@@ -144,7 +144,7 @@ fn inspect(
     };
     let policies = &contract.policies;
     let budget = Budget { relative: policies.warn_threshold, fails: policies.fail_on_regression };
-    let judgement = snapshot::judge(&baseline, budget, &environment.snapshots)?;
+    let judgement = snapshot::judge(&baseline, budget, &environment.snapshots, session.front())?;
     let inspected = Inspected {
         test,
         kernel: &kernel.name,

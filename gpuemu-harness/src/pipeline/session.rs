@@ -2,7 +2,7 @@
 
 use crate::calibrate::Envelopes;
 use crate::case::{Generate, Request, spec::Spec};
-use crate::environment::{Environment, Profile};
+use crate::environment::{Device, Environment, Profile};
 use crate::error::{Error, Result};
 use crate::front::{Cargo, Front};
 use crate::mirror::worker::Workers;
@@ -15,6 +15,7 @@ use crate::subject::kernel::{KernelSubject, Watch};
 use crate::subject::script::ScriptSubject;
 use crate::tensor::Array;
 use gpuemu_contract::{Contract, DType, Op, Strategy, TestName};
+use gpuemu_ptx::emulate::Cancel;
 use gpuemu_ptx::vendor::{self, Toolbox};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -279,13 +280,22 @@ impl Session {
         slot.get_or_init(open).clone()
     }
 
-    /// What the environment asks of launches.
+    /// What the environment asks of launches, and the front's user while they run.
     fn watch(&self) -> Watch {
-        Watch { sanitizers: self.environment.sanitizers, counters: self.environment.counters }
+        let front = Arc::clone(&self.front);
+        Watch {
+            sanitizers: self.environment.sanitizers,
+            counters: self.environment.counters,
+            cancel: Some(Cancel::when(move || front.go_on().is_err())),
+        }
     }
 
     /// Why a kernel's test cannot run on this host, if so. What is wrong with its PTX is for the test to say.
     pub fn not_executed(&self, test: &TestName) -> Option<String> {
+        if self.environment.device == Device::Cuda {
+            let why = "GPUEMU_DEVICE=cuda: compiled kernels of a contract are executed by the emulator alone";
+            return Some(why.to_owned());
+        }
         let op = self.op(&test.op).ok()?;
         match self.kernel(test.kernel()?, op).ok()?.as_ref() {
             Ok(_) => None,

@@ -138,7 +138,8 @@ impl ProjectSuite {
             },
         );
         let budget = Budget { relative: contract.policies.warn_threshold, fails: contract.policies.fail_on_regression };
-        let judgement = snapshot::judge(&baseline, budget, &self.session.environment().snapshots)?;
+        let judgement =
+            snapshot::judge(&baseline, budget, &self.session.environment().snapshots, self.session.front())?;
         self.summary().notes.extend(judgement.notes.iter().map(|note| format!("{name}: {note}")));
         let properties = baseline.metrics.iter().map(|metric| (metric.name.clone(), metric.value.to_string()));
         Ok(Outcome {

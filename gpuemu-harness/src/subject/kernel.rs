@@ -9,7 +9,7 @@ use crate::inspect::committed::{self, is_written_by_hand, shown, source_of};
 use crate::tensor::Tensor;
 use gpuemu_contract::{Argument, DType, Kernel, Launch, Op, OutputShape};
 use gpuemu_ptx::arch::Arch;
-use gpuemu_ptx::emulate::{Counters, Device, Module, Options, Printed, Sanitizers};
+use gpuemu_ptx::emulate::{Cancel, Counters, Device, Module, Options, Printed, Sanitizers};
 use gpuemu_ptx::fault::Fault;
 use gpuemu_ptx::program::{Program, pointer_accesses};
 use std::fmt::Write;
@@ -34,12 +34,14 @@ pub struct KernelSubject {
 }
 
 /// What is told of launches beside answers and faults.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Watch {
     /// What is watched instead of what the kernel asks for.
     pub sanitizers: Option<Sanitizers>,
     /// Whether what is executed is counted.
     pub counters: bool,
+    /// What ends a launch before its kernel does.
+    pub cancel: Option<Cancel>,
 }
 
 /// Instructions of one block, those of each warp counted, after which it counts as a loop without end.
@@ -72,7 +74,7 @@ impl KernelSubject {
         }
         let mut reasons = Vec::new();
         for target in &targets(kernel, root, update)? {
-            match KernelSubject::of_target(kernel, op, target, root, update, watch)? {
+            match KernelSubject::of_target(kernel, op, target, root, update, watch.clone())? {
                 Ok(subject) => return Ok(Ok(subject)),
                 Err(reason) => reasons.push(reason),
             }
@@ -132,6 +134,7 @@ impl KernelSubject {
             budget: BUDGET,
             sanitizers: self.watch.sanitizers.unwrap_or(Sanitizers::ALL),
             counters: self.watch.counters,
+            cancel: self.watch.cancel.clone(),
             seed: self.order,
             ..Options::default()
         };

@@ -106,10 +106,14 @@ impl<'a> Block<'a> {
                     None => turn,
                     Some(_) => permuted(turn, count, shift),
                 };
-                let warp = &mut self.warps[index];
-                if warp.is_finished() {
+                if self.warps[index].is_finished() {
                     continue;
                 }
+                if context.watch.is_over() {
+                    context.trouble = Some(Trouble::Cancelled { lane: 0 });
+                    return BlockOutcome::Fault { warp: index as u32, place: self.warps[index].place() };
+                }
+                let warp = &mut self.warps[index];
                 let before = context.steps;
                 match warp.run(context, SLICE) {
                     Outcome::Finished => {

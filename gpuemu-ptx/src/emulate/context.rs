@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::cancel::Watch;
 use super::code::Code;
 use super::counters::Count;
 use super::launch::Launch;
@@ -37,6 +38,8 @@ pub struct Context<'a> {
     pub steps: u64,
     /// How many it may run.
     pub limit: u64,
+    /// Whether the launch shall end.
+    pub watch: Watch<'a>,
     /// What an instruction found wrong.
     pub trouble: Option<Trouble>,
     /// An index that wrapped around, and whose access is about to fail.

@@ -210,7 +210,8 @@ impl Device {
         };
         let watched = self.options.sanitizers.any() && self.global.is_checked();
         let shadow = watched.then(|| shadow::Grid::new(&mut self.global)).flatten();
-        let report = grid::run(code, &launch, &self.global, shadow.as_ref(), self.options.threads);
+        let report =
+            grid::run(code, &launch, &self.global, shadow.as_ref(), self.options.threads, self.options.cancel.as_ref());
         let told = |stopped| report::fault(stopped, code, &launch, module.program(), entry, &self.global);
         let fault = report.stopped.map(told);
         let counters = (!code.counted.is_empty()).then(|| counters::summed(&code.counted, &report.counts));

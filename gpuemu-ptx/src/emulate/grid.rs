@@ -1,10 +1,11 @@
 //! All blocks of a launch: side by side where nothing ties them together, else in turn.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{self, RecvTimeoutError};
 
 use super::block::{Block, BlockOutcome};
+use super::cancel::{Cancel, End, PACE, Watch};
 use super::code::Code;
 use super::context::{BARRIERS, Barrier, BlockState, Context};
 use super::counters::{self, Count};
@@ -65,6 +66,7 @@ fn context<'a>(
     global: &'a Global,
     grid: Option<&'a shadow::Grid>,
     heap: &'a AtomicU64,
+    watch: Watch<'a>,
 ) -> Context<'a> {
     Context {
         code,
@@ -84,6 +86,7 @@ fn context<'a>(
         },
         steps: 0,
         limit: launch.budget,
+        watch,
         trouble: None,
         wrapped: None,
         counts: vec![Count::default(); code.counted.len()],
@@ -93,7 +96,15 @@ fn context<'a>(
 }
 
 /// Runs a launch on so many threads of the host at most.
-pub fn run(code: &Code, launch: &Launch, global: &Global, grid: Option<&shadow::Grid>, threads: usize) -> Report {
+pub fn run(
+    code: &Code,
+    launch: &Launch,
+    global: &Global,
+    grid: Option<&shadow::Grid>,
+    threads: usize,
+    cancel: Option<&Cancel>,
+) -> Report {
+    let end = End::new(cancel);
     let heap = AtomicU64::new(0);
     let blocks = launch.blocks();
     let threads = if code.ordered { 1 } else { threads.clamp(1, blocks.clamp(1, 256) as usize) };
@@ -103,23 +114,33 @@ pub fn run(code: &Code, launch: &Launch, global: &Global, grid: Option<&shadow::
     }
     let mut found = Vec::new();
     if code.ordered {
-        found.push(in_turn(code, launch, global, grid, &heap));
+        found.push(in_turn(code, launch, global, grid, &heap, end.asking()));
     } else {
-        let (next, first_stopped) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
         // Blocks next to each other often share a page or a line of the host's cache: one worker takes several.
         let together = (blocks / (threads as u64 * 16)).clamp(1, MOST_TOGETHER);
-        let work = || side_by_side(code, launch, global, grid, &heap, (&next, together), &first_stopped);
-        let others = Mutex::new(Vec::new());
+        let queue = Queue { next: AtomicU64::new(0), together, first_stopped: AtomicU64::new(u64::MAX) };
+        let work = |watch| side_by_side(code, launch, global, grid, &heap, &queue, watch);
         std::thread::scope(|scope| {
+            let (sender, others) = mpsc::channel();
             for _ in 1..threads {
-                scope.spawn(|| {
-                    let found = work();
-                    others.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(found);
+                let sender = sender.clone();
+                let (work, end) = (&work, &end);
+                scope.spawn(move || {
+                    let _ = sender.send(work(end.told()));
                 });
             }
-            found.push(work());
+            drop(sender);
+            found.push(work(end.asking()));
+            let mut watch = end.asking();
+            loop {
+                match others.recv_timeout(PACE) {
+                    Ok(other) => found.push(other),
+                    // The others are still at it: they see what this thread is told.
+                    Err(RecvTimeoutError::Timeout) => _ = watch.is_over(),
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
         });
-        found.extend(others.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner));
     }
     let mut report = Report::default();
     let mut printed = Vec::new();
@@ -151,6 +172,16 @@ fn no_room(launch: &Launch) -> Stopped {
     }
 }
 
+/// What is left to do of blocks that run side by side.
+struct Queue {
+    /// The turn that comes next.
+    next: AtomicU64,
+    /// Turns that a worker takes at once.
+    together: u64,
+    /// The first turn that stopped.
+    first_stopped: AtomicU64,
+}
+
 /// One worker: takes blocks in order until none is left, or an earlier one has stopped.
 fn side_by_side(
     code: &Code,
@@ -158,11 +189,11 @@ fn side_by_side(
     global: &Global,
     grid: Option<&shadow::Grid>,
     heap: &AtomicU64,
-    (next, together): (&AtomicU64, u64),
-    first_stopped: &AtomicU64,
+    queue: &Queue,
+    watch: Watch<'_>,
 ) -> Found {
     let mut found = Found::default();
-    let mut context = context(code, launch, global, grid, heap);
+    let mut context = context(code, launch, global, grid, heap, watch);
     let Some(mut block) = Block::new(&context) else {
         found.stopped = Some(no_room(launch));
         return found;
@@ -171,11 +202,11 @@ fn side_by_side(
     let mut turns = 0..0;
     loop {
         let turn = turns.next().unwrap_or_else(|| {
-            let first = next.fetch_add(together, Relaxed);
-            turns = first + 1..first + together;
+            let first = queue.next.fetch_add(queue.together, Relaxed);
+            turns = first + 1..first + queue.together;
             first
         });
-        if turn >= launch.blocks() || turn > first_stopped.load(Relaxed) {
+        if turn >= launch.blocks() || turn > queue.first_stopped.load(Relaxed) {
             found.counts = context.counts;
             return found;
         }
@@ -188,7 +219,7 @@ fn side_by_side(
         }
         if let BlockOutcome::Fault { warp, place } = outcome {
             found.stopped = Some(stopped(&block, turn, &mut context, warp, place));
-            first_stopped.fetch_min(turn, Relaxed);
+            queue.first_stopped.fetch_min(turn, Relaxed);
             found.counts = context.counts;
             return found;
         }
@@ -208,9 +239,16 @@ fn stopped(block: &Block<'_>, turn: u64, context: &mut Context<'_>, warp: u32, p
 }
 
 /// All blocks in order, each for a while: those that wait for others are taken up again.
-fn in_turn(code: &Code, launch: &Launch, global: &Global, grid: Option<&shadow::Grid>, heap: &AtomicU64) -> Found {
+fn in_turn(
+    code: &Code,
+    launch: &Launch,
+    global: &Global,
+    grid: Option<&shadow::Grid>,
+    heap: &AtomicU64,
+    watch: Watch<'_>,
+) -> Found {
     let mut found = Found::default();
-    let mut context = context(code, launch, global, grid, heap);
+    let mut context = context(code, launch, global, grid, heap, watch);
     let (mut waiting, mut spare): (VecDeque<(u64, Block<'_>)>, Vec<Block<'_>>) = (VecDeque::new(), Vec::new());
     let order = launch.order();
     let mut next = 0;

@@ -4,6 +4,7 @@
 //! when its module was loaded, into a pointer to a loop over lanes and the registers that it works on.
 
 mod block;
+mod cancel;
 mod code;
 mod context;
 mod copies;
@@ -28,6 +29,7 @@ mod report;
 mod spaces;
 mod warp;
 
+pub use cancel::Cancel;
 pub use counters::{Counters, Passes, Requests};
 pub use device::{Argument, Device, Launched, Refused, Shape};
 pub use module::Module;

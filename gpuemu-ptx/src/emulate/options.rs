@@ -1,5 +1,6 @@
 //! How a device runs kernels.
 
+use super::cancel::Cancel;
 use crate::memory::Addressing;
 
 /// What is watched while kernels run. Addresses outside every tensor, misaligned ones and what threads cannot do
@@ -47,6 +48,8 @@ pub struct Options {
     pub addressing: Addressing,
     /// Multiprocessors that kernels see.
     pub multiprocessors: u32,
+    /// What ends a launch before its kernel does; `None`: nothing.
+    pub cancel: Option<Cancel>,
 }
 
 impl Default for Options {
@@ -60,6 +63,7 @@ impl Default for Options {
             heap: 8 << 20,
             addressing: Addressing::Virtual,
             multiprocessors: 108,
+            cancel: None,
         }
     }
 }

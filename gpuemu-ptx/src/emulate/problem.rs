@@ -145,6 +145,11 @@ pub enum Trouble {
         /// The budget.
         budget: u64,
     },
+    /// The launch was ended from outside.
+    Cancelled {
+        /// The first lane.
+        lane: u32,
+    },
     /// `free` of what is no allocation.
     BadFree {
         /// The lane.
@@ -200,6 +205,7 @@ impl Trouble {
             | Self::Deadlock { lane, .. }
             | Self::BadBarrier { lane, .. }
             | Self::Runaway { lane, .. }
+            | Self::Cancelled { lane }
             | Self::BadFree { lane, .. } => lane,
         }
     }

@@ -213,6 +213,7 @@ fn described(
         Trouble::Runaway { budget, .. } => {
             new(FaultKind::Runaway).because(format!("the block ran {budget} instructions and has not ended"))
         }
+        Trouble::Cancelled { .. } => new(FaultKind::Cancelled),
         Trouble::BadFree { reason, .. } => new(FaultKind::InvalidFree).because(reason.clone()),
         // Told above.
         Trouble::Found { .. } | Trouble::IndexWraps(_) => new(FaultKind::IllegalAddress),

@@ -1,8 +1,10 @@
 //! Kernels that go wrong: the kind of fault, the error that a driver would return, the place and the thread.
 
 use crate::bench::{Bench, Integer, Pointer, kernel};
-use gpuemu_ptx::emulate::Options;
+use gpuemu_ptx::emulate::{Cancel, Options};
 use gpuemu_ptx::fault::FaultKind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Runs a kernel with one tensor of 32 numbers and says what went wrong.
 fn fault(body: &str, threads: u32, kind: FaultKind) -> gpuemu_ptx::fault::Fault {
@@ -77,6 +79,36 @@ fn the_first_block_that_goes_wrong_is_told_whatever_the_number_of_host_threads()
         let fault = launched.fault.expect("a fault");
         assert_eq!(fault.thread.map(|thread| thread.block), Some([11, 0, 0]));
     }
+}
+
+#[test]
+fn a_launch_ends_once_that_is_asked_for() {
+    // One block without end; many, of which the thread that asks runs none after its own; very many that end at once; blocks
+    // that run in turn, since they wait for each other.
+    let forever = "LOOP: bra.uni LOOP;";
+    let rest_forever = "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 0; @%p0 bra END; LOOP: bra.uni LOOP; END: ret;";
+    let waiting = "WAIT: ld.acquire.gpu.global.u32 %r0, [%out]; setp.eq.u32 %p0, %r0, 0; @%p0 bra WAIT;";
+    let cases = [(forever, 1), (forever, 8), (rest_forever, 2), ("mov.u32 %r1, 1;", u32::MAX >> 1), (waiting, 3)];
+    for (body, blocks) in cases {
+        for threads in [1, 2] {
+            let asked = Arc::new(AtomicU32::new(0));
+            let count = Arc::clone(&asked);
+            let cancel = Some(Cancel::when(move || count.fetch_add(1, Relaxed) >= 1));
+            let options = Options { threads, cancel, budget: u64::MAX, ..Options::default() };
+            let mut bench = Bench::with("sm_80", &kernel(body), options);
+            let out = bench.tensor("out", &[0u32; 32]);
+            let launched = bench.launch("k", [blocks, 1, 1], [32, 1, 1], 0, &[out, Integer(0)]);
+            let fault = launched.fault.unwrap_or_else(|| panic!("{body}: no fault"));
+            assert_eq!(fault.kind, FaultKind::Cancelled, "{body}: {fault}");
+            assert_eq!(asked.load(Relaxed), 2, "{body}");
+        }
+    }
+    // Nothing is lost where the answer is no.
+    let options = Options { cancel: Some(Cancel::when(|| false)), ..Options::default() };
+    let mut bench = Bench::with("sm_80", &kernel("st.global.u32 [%out], 3;"), options);
+    let out = bench.tensor("out", &[0u32; 32]);
+    bench.run("k", [1, 1, 1], [32, 1, 1], 0, &[out.clone(), Integer(0)]);
+    assert_eq!(bench.read::<u32>(&out, 2), [3, 3]);
 }
 
 #[test]

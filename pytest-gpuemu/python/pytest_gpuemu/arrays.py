@@ -45,9 +45,16 @@ def giver(kind: str) -> Callable[[np.ndarray, str], Any]:
     module = importer(kind)
     if kind == "torch":
         return lambda array, dtype: to_torch(module, array, dtype)
-    if kind == "tensorflow":
-        return lambda array, dtype: module.constant(array)
-    return lambda array, dtype: module.asarray(array)
+    make = module.constant if kind == "tensorflow" else module.asarray
+
+    def give(array: np.ndarray, dtype: str) -> Any:
+        try:
+            return make(array)
+        except Exception as error:
+            # No driver, no GPU, or a dtype that the framework has not.
+            raise Refused(f"{kind} arrays cannot be made here: {type(error).__name__} for {dtype}: {error}") from None
+
+    return give
 
 
 # PyTorch's own types for what NumPy lacks; the bits come as integers.
@@ -108,6 +115,11 @@ def from_any(name: str, value: Any) -> tuple[str, np.ndarray]:
             return from_numpy(name, np.from_dlpack(value))
         except (BufferError, RuntimeError, TypeError, ValueError) as error:
             raise Refused(f"returned {name} through DLPack as something NumPy cannot read: {error}") from None
+    if hasattr(value, "__cuda_array_interface__"):
+        raise Refused(
+            f"returned {name} as a {type(value).__module__}.{type(value).__qualname__} in the memory of a GPU: return it in "
+            "this machine's memory, or as an array of CuPy or PyTorch"
+        )
     raise Refused(f"returned {name} as {described(value)}; it must return {'an array' if name else 'arrays'}")
 
 

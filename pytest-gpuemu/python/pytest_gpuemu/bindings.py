@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pytest_gpuemu import arrays, calling
+from pytest_gpuemu import arrays, calling, gpu
 from pytest_gpuemu.arrays import Refused
 
 if TYPE_CHECKING:
@@ -114,14 +114,15 @@ class Failing:
         raise Refused(self.error)
 
 
-def subject_of(info: OpInfo, root: str) -> Any:
+def subject_of(info: OpInfo, root: str, device: str) -> Any:
     """What computes an op: decorated functions, else the contract's `module`, else nothing."""
     own = _bound.get(info.name, [])
     below = [binding for binding in own if binding.place.startswith(root + os.sep)]
     own = below or own
     if own:
         subjects = [
-            calling.Subject(binding.function, info, kind_for(info, binding.arrays), binding.dtypes) for binding in own
+            calling.Subject(binding.function, info, kind_for(info, binding.arrays), binding.dtypes, device)
+            for binding in own
         ]
         if len(own) == 1:
             return subjects[0]
@@ -141,7 +142,7 @@ def subject_of(info: OpInfo, root: str) -> Any:
         return None
     target = info.module if ":" in info.module else f"{info.module}:{info.name}"
     try:
-        return calling.Subject(calling.resolve(target, root), info, kind_for(info, None))
+        return calling.Subject(calling.resolve(target, root), info, kind_for(info, None), device=device)
     except Exception as error:
         return Failing(f"function {target}", calling.explain(error))
 
@@ -171,6 +172,22 @@ def bind_since(project: Project, count: int) -> None:
 
 def bind(project: Project, info: OpInfo) -> None:
     """Binds an op's functions."""
-    subject = subject_of(info, os.fspath(project.root))
+    subject = subject_of(info, os.fspath(project.root), project.device)
     if subject is not None:
         project.bind(info.name, subject)
+
+
+def lacks_gpu(project: Project, test: str) -> str | None:
+    """Why a test cannot run here: it computes with PyTorch on a GPU that is asked for and is not there."""
+    if project.device != "cuda":
+        return None
+    parts = test.split("::")
+    op = parts[1] if parts[0] == "accuracy" else parts[0]
+    info = next((info for info in project.ops if info.name == op), None)
+    subject = None if info is None else subject_of(info, os.fspath(project.root), project.device)
+    try:
+        for one in getattr(subject, "by_dtype", {"": subject}).values():
+            gpu.copies(project.device, getattr(one, "kind", "numpy"))
+    except gpu.Absent as absent:
+        return str(absent)
+    return None

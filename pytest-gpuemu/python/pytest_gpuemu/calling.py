@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pytest_gpuemu import arrays
+from pytest_gpuemu import arrays, gpu
 from pytest_gpuemu.arrays import Refused
 
 Answers = list[tuple[str, str, "np.ndarray | None"]]
@@ -138,6 +138,7 @@ class Subject:
         op: Op,
         kind: str = "numpy",
         dtypes: Iterable[str] | None = None,
+        device: str = "emulate",
     ) -> None:
         self.function = function
         self.description = f"function {name_of(function)}"
@@ -146,6 +147,7 @@ class Subject:
         self.kind = kind
         self.op = op
         self.every = [*op.inouts, *op.outputs]
+        self.device = device
         # What is wrong with a function is said by its tests.
         self.wrong: Refused | None = None
         try:
@@ -168,20 +170,24 @@ class Subject:
         """Calls the function in a test of `dtype`. An answer that was written in place comes without an array."""
         if self.wrong is not None:
             raise self.wrong
+        copies = gpu.copies(self.device, self.kind)
         if self.kind == "numpy":
             given: dict[str, Any] = inputs
             taken: dict[str, Any] = outputs
         else:
-            given = {name: self.give(array, dtypes[name]) for name, array in inputs.items()}
+            place = copies.to_gpu if copies else lambda tensor: tensor
+            given = {name: place(self.give(array, dtypes[name])) for name, array in inputs.items()}
             taken = {}
             for name in self.signature.names:
                 array = outputs.get(name)
                 if array is not None:
-                    taken[name] = self.give(array, dtypes[name])
+                    taken[name] = place(self.give(array, dtypes[name]))
         for name in self.signature.names:
             if name in outputs and outputs[name] is None:
                 raise Refused(f"output `{name}` declares no shape, so there is nothing to write into: return it")
         result = self.signature.call(self.function, given, taken, params)
+        if copies:
+            copies.back()
         if result is None:
             if not self.own:
                 return []

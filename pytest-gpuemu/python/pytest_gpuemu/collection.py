@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_gpuemu import _core
+from pytest_gpuemu import _core, bindings
 
 if TYPE_CHECKING:
     from pytest_gpuemu.session import Run
@@ -98,9 +98,11 @@ class TestItem(pytest.Item):
     def runtest(self) -> None:
         # A rerun tells of itself alone.
         self.user_properties[:] = [entry for entry in self.user_properties if not entry[0].startswith(PREFIX)]
-        self.config.stash[_run_key()].bind_new(self.project)
-        reason = self.project.cannot_run(self.test)
+        run = self.config.stash[_run_key()]
+        run.bind_new(self.project)
+        reason = self.project.cannot_run(self.test) or bindings.lacks_gpu(self.project, self.test)
         if reason is not None:
+            reason = run.in_words_of_options(reason)
             if self.project.requires:
                 self.fail(f"{self.test} cannot run on this host: {reason}")
             pytest.skip(reason)

@@ -176,7 +176,7 @@ class Library:
         if info is None:
             names = ", ".join(info.name for info in project.ops)
             raise _not_found(f"no op `{op}` in the contract, which has {names}")
-        project.bind(op, Watched(function, info, bindings.kind_for(info, arrays)))
+        project.bind(op, Watched(function, info, bindings.kind_for(info, arrays), device=project.device))
         if case is not None:
             return Verdict(op, (verdict(project.validate(project.test_of_case(case), case)),))
         tests = [

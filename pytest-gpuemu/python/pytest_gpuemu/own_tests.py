@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_gpuemu import _core, arrays, bindings, calling
+from pytest_gpuemu import _core, arrays, bindings, calling, gpu
 
 if TYPE_CHECKING:
     from pytest_gpuemu.session import Run
@@ -48,6 +48,7 @@ class Case:
         self._kind = kind
         self._made: _core.Case | None = None
         self._given: dict[str, Any] = {}
+        self._copies: gpu.Copies | None = None
 
     def _case(self) -> _core.Case:
         # Planned and built when a test asks for it: collection stays quick, and a rerun gets fresh memory.
@@ -57,6 +58,12 @@ class Case:
             made, bits = self._made, self._kind == "torch"
             tensors = {**made.inputs(bits), **{k: v for k, v in made.outputs(bits).items() if v is not None}}
             self._given = {name: give(array, made.dtypes[name]) for name, array in tensors.items()}
+            try:
+                self._copies = gpu.copies(self._project.device, self._kind)
+            except gpu.Absent as absent:
+                pytest.skip(str(absent))
+            if self._copies:
+                self._given = {name: self._copies.to_gpu(tensor) for name, tensor in self._given.items()}
         return self._made
 
     @property
@@ -113,6 +120,8 @@ class Case:
         if results:
             result = results[0] if len(results) == 1 else tuple(results)
             values.update(calling.by_name(result, own, [*self._info.inouts, *outputs]))
+        if self._copies:
+            self._copies.back()
         answers: calling.Answers = []
         for name, value in values.items():
             if value is self._given.get(name):

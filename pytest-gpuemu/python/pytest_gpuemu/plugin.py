@@ -40,7 +40,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--gpuemu-cases", metavar="N", help="cases a test, instead of the contract's")
     group.addoption("--gpuemu-strategies", metavar="NAMES", help="strategies of every op, separated by commas")
     group.addoption("--gpuemu-profile", choices=["quick", "thorough"], help="how much a run tries")
-    group.addoption("--gpuemu-device", choices=["emulate", "cuda", "auto"], help="what executes compiled kernels")
+    group.addoption(
+        "--gpuemu-device", choices=["emulate", "cuda", "auto"], help="what runs kernels of Triton and PyTorch"
+    )
     group.addoption(
         "--gpuemu-snapshots",
         choices=sorted(SNAPSHOTS),
@@ -66,10 +68,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "gpuemu(op): cases of an op of gpuemu.toml; needs --gpuemu")
     if not is_on(config):
         return
-    from pytest_gpuemu import session
+    from pytest_gpuemu import gpu, session
 
     given = settings(config)
-    if given.get("GPUEMU_DEVICE", os.environ.get("GPUEMU_DEVICE")) == "emulate":
+    device = given.get("GPUEMU_DEVICE", os.environ.get("GPUEMU_DEVICE"))
+    if device == "emulate" or (device == "auto" and gpu.missing() is not None):
         from pytest_gpuemu.triton import begin_run
 
         begin_run(config)

@@ -13,6 +13,7 @@ import pytest
 from pytest_gpuemu import _core, bindings, plugin
 from pytest_gpuemu.collection import ContractFile, TestItem
 from pytest_gpuemu.summary import Summary
+from pytest_gpuemu.triton import compiling
 
 OPTIONS = {variable: "--" + option.replace("_", "-") for option, variable in plugin.SETTINGS.items()}
 
@@ -107,6 +108,11 @@ class Hooks:
 
     def __init__(self, run: Run) -> None:
         self.run = run
+        self.folder = run.config.rootpath / ".gpuemu"
+
+    def pytest_report_header(self) -> list[str]:
+        crashed = compiling.of_the_dead(self.folder)
+        return [f"gpuemu: the run before ended while Triton compiled {kernel}" for kernel in crashed]
 
     @pytest.hookimpl
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -170,6 +176,18 @@ class Hooks:
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
             output["gpuemu"] = self.run.summary.told
+
+    @pytest.hookimpl
+    def pytest_runtest_teardown(self) -> None:
+        compiling.forget()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: Any) -> None:
+        """A worker of xdist has died."""
+        gateway = getattr(getattr(report, "node", None), "gateway", None)
+        kernel = compiling.of_worker(self.folder, gateway.id) if gateway is not None else None
+        if kernel is not None:
+            report.longrepr = f"{report.longrepr}\nTriton's compiler crashed on {kernel}"
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

@@ -36,7 +36,8 @@ __all__ = [
     "metrics",
 ]
 
-_ACTIVE: list[tuple[Any, Any]] = []
+_ACTIVE: list[tuple[Any, bool]] = []
+"""Drivers, and whether torch is served with each."""
 
 
 def activate(*, torch_cuda: bool = False, **settings: Any) -> Any:
@@ -61,13 +62,12 @@ def activate(*, torch_cuda: bool = False, **settings: Any) -> Any:
         raise TypeError(f"unknown settings {sorted(unknown)}: there are {sorted(Settings.__dataclass_fields__)}")
     driver = EmulatorDriver(Settings(**settings))
     _cache_where_it_can_be_written()
-    mode = None
     if torch_cuda:
         from . import torch_mode
 
-        mode = torch_mode.enter()
+        torch_mode.enter(driver)
     triton.runtime.driver.set_active(driver)
-    _ACTIVE.append((driver, mode))
+    _ACTIVE.append((driver, torch_cuda))
     return driver
 
 
@@ -95,11 +95,11 @@ def deactivate() -> None:
 
     if not _ACTIVE:
         raise RuntimeError("the emulator is not active")
-    _, mode = _ACTIVE.pop()
-    if mode is not None:
+    _, torch_cuda = _ACTIVE.pop()
+    if torch_cuda:
         from . import torch_mode
 
-        torch_mode.leave(mode)
+        torch_mode.leave()
     if _ACTIVE:
         triton.runtime.driver.set_active(_ACTIVE[-1][0])
         return
@@ -127,11 +127,14 @@ def begin_run(config: pytest.Config) -> None:
         return
     import pytest
 
+    from . import compiling
+
     try:
         activate(torch_cuda=importlib.util.find_spec("torch") is not None)
     except ImportError as error:
         raise pytest.UsageError(f"--gpuemu-device=emulate: {error}") from None
     config.add_cleanup(deactivate)
+    config.add_cleanup(compiling.note(config.rootpath / ".gpuemu"))
 
 
 def active() -> Any:

@@ -54,7 +54,7 @@ def placed(name: str, tensor: Any) -> Placed:
         return Placed(name, first, low, high, tensor.itemsize, not tensor.flags.writeable, tensor)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(tensor, torch.Tensor):
-        if tensor.device.type != "cpu":
+        if not tensor.is_cpu:
             raise TypeError(
                 f"{name}: a tensor on {tensor.device}: the emulator takes tensors of this machine's memory; "
                 f"make it on the CPU, or launch with the GPU's own driver"

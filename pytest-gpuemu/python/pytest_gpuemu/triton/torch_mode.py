@@ -2,8 +2,7 @@
 
 While the mode is entered, factories with `device="cuda"`, `.cuda()` and `.to("cuda")` give tensors of this machine's memory
 that call themselves CUDA's (`device`, `is_cuda`), and so does what is computed from them. Copies are made where a GPU would
-have made them. Torch itself is untouched: what it does not hand to modes, such as the functions of `torch.cuda`, is as it
-was.
+have made them. What torch does not hand to modes, the functions of `torch.cuda` and generators, `torch_cuda` serves.
 
 Tensors that are made without values (`torch.empty`) are filled with NaN, or a pattern where they hold integers, and kernels
 that read what nothing wrote to them are told.
@@ -23,10 +22,11 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils import _device as defaults
 
-from . import uninitialised
+from . import torch_cuda, uninitialised
 from .memory import lend
+from .torch_cuda import is_cuda
 
-_CUDA = torch.device("cuda", 0)
+_CUDA = torch_cuda.DEVICE
 _CPU = torch.device("cpu")
 _EMPTY = {
     torch.empty,
@@ -54,7 +54,7 @@ _TRITON = os.path.join(os.path.dirname(str(_FOUND.origin)), "") if _FOUND else _
 
 _STORAGES: dict[int, Any] = {}
 """Storages that call themselves CUDA's, by address."""
-_ENTERED: list[Any] = []
+_ENTERED: list[tuple[Any, list[tuple[Any, str, Any]]]] = []
 
 
 def is_active() -> bool:
@@ -62,17 +62,17 @@ def is_active() -> bool:
     return bool(_ENTERED)
 
 
-def enter() -> Any:
-    """Begins; the answer ends it with `leave`."""
+def enter(driver: Any) -> None:
+    """Begins: torch code that asks for CUDA finds the device of `driver`."""
     mode = CudaOnCpu()
     mode.__enter__()
-    _ENTERED.append(mode)
-    return mode
+    _ENTERED.append((mode, torch_cuda.serve(driver)))
 
 
-def leave(mode: Any) -> None:
-    """Ends what `enter` began."""
-    _ENTERED.remove(mode)
+def leave() -> None:
+    """Ends what the last `enter` began."""
+    mode, stood = _ENTERED.pop()
+    torch_cuda.put_back(stood)
     mode.__exit__(None, None, None)
 
 
@@ -93,8 +93,14 @@ def calls_itself_cuda(tensor: torch.Tensor) -> bool:
 def _mark(tensor: torch.Tensor) -> torch.Tensor:
     storage = _storage(tensor)
     if storage is not None and storage._cdata not in _STORAGES:
-        key = storage._cdata
-        _STORAGES[key] = weakref.ref(storage, lambda _: _STORAGES.pop(key, None))
+        key, size = storage._cdata, storage.nbytes()
+
+        def gone(_: Any) -> None:
+            _STORAGES.pop(key, None)
+            torch_cuda.Counted.gone(size)
+
+        _STORAGES[key] = weakref.ref(storage, gone)
+        torch_cuda.Counted.made(size)
     return tensor
 
 
@@ -104,12 +110,6 @@ def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
             yield value
         elif isinstance(value, (list, tuple)):
             yield from _tensors(value)
-
-
-def _is_cuda_device(value: Any) -> bool:
-    if isinstance(value, torch.device):
-        return str(value.type) == "cuda"
-    return isinstance(value, str) and (value == "cuda" or value.startswith("cuda:"))
 
 
 def _is_device(value: Any) -> bool:
@@ -173,14 +173,20 @@ def _served(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     if asked is None and defaults.CURRENT_DEVICE is not None and func in defaults._device_constructors():
         # The default device is a mode of torch's own, which comes after this one.
         asked = defaults.CURRENT_DEVICE
-    cuda = _is_cuda_device(asked)
+    if isinstance(asked, int):
+        # Torch takes a number for a device of the accelerator that there is.
+        asked = torch.device("cuda", asked)
+    cuda = is_cuda(asked)
     if cuda:
+        torch_cuda.index_of(asked)
         kwargs = {**kwargs, "device": _CPU}
         kwargs.pop("pin_memory", None)
     if any(isinstance(value, torch.device) and value.type == "cuda" for value in args):
         args = tuple(_CPU if isinstance(value, torch.device) and value.type == "cuda" else value for value in args)
         cuda = True
     cuda = cuda or (asked is None and any(calls_itself_cuda(tensor) for tensor in _tensors((*args, *kwargs.values()))))
+    if kwargs.get("generator") is not None:
+        torch_cuda.check_generator(kwargs["generator"], cuda)
     answer = func(*args, **kwargs)
     if func == _SET_DATA:
         return answer
@@ -211,10 +217,10 @@ def _moved(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     source, rest = args[0], list(args[1:])
     target: str | None = None
     if "device" in kwargs and kwargs["device"] is not None:
-        target = "cuda" if _is_cuda_device(kwargs["device"]) or isinstance(kwargs["device"], int) else "cpu"
+        target = "cuda" if is_cuda(kwargs["device"]) or isinstance(kwargs["device"], int) else "cpu"
         kwargs = {**kwargs, "device": _CPU}
     elif rest and (_is_device(rest[0]) or (isinstance(rest[0], int) and not isinstance(rest[0], bool))):
-        target = "cuda" if _is_cuda_device(rest[0]) or isinstance(rest[0], int) else "cpu"
+        target = "cuda" if is_cuda(rest[0]) or isinstance(rest[0], int) else "cpu"
         rest[0] = _CPU
     elif rest and isinstance(rest[0], torch.Tensor):
         target = "cuda" if calls_itself_cuda(rest[0]) else "cpu"

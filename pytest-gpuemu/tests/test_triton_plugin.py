@@ -1,0 +1,273 @@
+"""Runs of pytest whose kernels are Triton's: what is not there, what crashes, what is interrupted, what asks for a GPU."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Small
+
+TRITON_KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, row_stride, column_stride, columns, BLOCK: tl.constexpr):
+    row, column = tl.program_id(0), tl.arange(0, BLOCK)
+    place = x_ptr + row * row_stride + column * column_stride
+    x = tl.load(place, mask=column < columns, other=-float("inf"))
+    powers = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + row * columns + column, powers / tl.sum(powers, axis=0), mask=column < columns)
+
+def softmax(x):
+    out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    softmax_kernel[(x.shape[0],)](x, out, *x.stride(), x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+    return out
+"""
+
+
+class Kernels(Small):
+    """A project whose kernel is Triton's."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        super().__init__(pytester)
+        self.change('module = "kernels:softmax"', 'module = "kernels:softmax"\nframeworks = ["triton"]')
+        self.change("cases = 6", "cases = 2")
+        self.write("kernels.py", TRITON_KERNEL)
+
+    def outside(self, *arguments: str) -> pytest.RunResult:
+        """A run in a process of its own."""
+        return self.pytester.runpytest_subprocess("--gpuemu", "-p", "no:randomly", *arguments)
+
+
+@pytest.fixture
+def kernels(pytester: pytest.Pytester, nothing_bound: None, monkeypatch: pytest.MonkeyPatch) -> Kernels:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(pytester.path / "cache"))
+    return Kernels(pytester)
+
+
+@pytest.fixture
+def compiler() -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("triton")
+
+
+def hidden(kernels: Kernels, *names: str) -> None:
+    """The project as where these packages are not installed."""
+    kernels.write("hide.py", f"import sys\nsys.modules.update(dict.fromkeys({list(names)}))\n")
+
+
+@pytest.mark.usefixtures("compiler")
+def test_cases_run_on_the_emulator(kernels: Kernels) -> None:
+    result = kernels.outside("--gpuemu-device=emulate", "-n2")
+    result.assert_outcomes(passed=2)
+    assert not list((kernels.path / ".gpuemu").glob("compiling.*"))
+
+
+@pytest.mark.parametrize(
+    "missing, message",
+    [
+        (["triton"], "raised ModuleNotFoundError: *triton*"),
+        (["torch", "triton"], "raised ModuleNotFoundError: *torch*"),
+    ],
+)
+def test_what_is_not_installed_is_named(kernels: Kernels, missing: list[str], message: str) -> None:
+    hidden(kernels, *missing)
+    result = kernels.outside("-p", "hide", "--gpuemu-device=emulate", "--gpuemu-strategies=boundary")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"softmax::float32::boundary failed: {message}", "*in kernels.py:*: import *"])
+
+
+def test_a_triton_that_is_too_old_is_told_before_anything_runs(kernels: Kernels) -> None:
+    kernels.write("triton/__init__.py", "__version__ = '3.3.1'\n")
+    result = kernels.outside("--gpuemu-device=emulate")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["*--gpuemu-device=emulate: Triton 3.3.1 is too old: the driver is written for 3.4 and later"]
+    )
+
+
+CRASH = """
+import os
+
+@triton.constexpr_function
+def crash(x):
+    os.abort()
+
+"""
+
+
+def crashing(kernels: Kernels) -> None:
+    """A kernel on which the compiler dies, as LLVM does: without an exception."""
+    text = TRITON_KERNEL.replace("@triton.jit\n", CRASH + "@triton.jit\n", 1)
+    text = text.replace("    row, column =", "    size: tl.constexpr = crash(BLOCK)\n    row, column =")
+    kernels.write("kernels.py", text)
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_compiler_that_crashes_a_worker_is_told_with_the_kernel(kernels: Kernels) -> None:
+    pytest.importorskip("xdist")
+    crashing(kernels)
+    result = kernels.outside("--gpuemu-device=emulate", "-n2", "--gpuemu-strategies=boundary")
+    assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines(
+        [
+            "*crashed while running*gpuemu.toml::softmax::float32::boundary*",
+            "Triton's compiler crashed on *softmax_kernel*",
+        ]
+    )
+    assert "kernels.py:" in result.stdout.str()
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_compiler_that_crashes_the_run_is_told_by_the_next(kernels: Kernels) -> None:
+    crashing(kernels)
+    result = kernels.outside("--gpuemu-device=emulate", "--gpuemu-strategies=boundary")
+    assert result.ret == -signal.SIGABRT
+    # Where in the user's code it was launched from, at once.
+    assert "in softmax" in result.stderr.str()
+    kernels.write("kernels.py", TRITON_KERNEL)
+    result = kernels.outside("--gpuemu-device=emulate", "--gpuemu-strategies=boundary")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["gpuemu: the run before ended while Triton compiled *softmax_kernel at kernels.py:*"])
+    assert "the run before" not in kernels.outside("--gpuemu-device=emulate", "--collect-only").stdout.str()
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_kernel_that_does_not_compile_is_a_failure_with_its_line(kernels: Kernels) -> None:
+    kernels.write("kernels.py", TRITON_KERNEL.replace("tl.max(x, axis=0)", "tl.maximal(x)"))
+    result = kernels.outside("--gpuemu-device=emulate", "--gpuemu-strategies=boundary")
+    result.assert_outcomes(failed=1)
+    assert "has no attribute 'maximal'" in result.stdout.str()
+    assert "powers = tl.exp(x - tl.maximal(x))" in result.stdout.str()
+    assert not list((kernels.path / ".gpuemu").glob("compiling.*"))
+
+
+ENDLESS = """
+import gpuemu.triton
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def endless_kernel(x_ptr):
+    while tl.load(x_ptr, volatile=True) == 0.0:
+        pass
+
+def test_endless():
+    # In a driver of its own, which lets it run for hours.
+    with gpuemu.triton.emulated(budget=1 << 50, torch_cuda=True):
+        x = torch.zeros(1, device="cuda")
+        open("begun", "w").close()
+        endless_kernel[(1,)](x)
+"""
+
+
+@pytest.mark.usefixtures("compiler")
+def test_ctrl_c_ends_a_launch(kernels: Kernels) -> None:
+    test = kernels.write("test_endless.py", ENDLESS)
+    command = [sys.executable, "-m", "pytest", "--gpuemu", "--gpuemu-device=emulate", "-p", "no:randomly", str(test)]
+    log = Path(kernels.path, "log.txt")
+    with log.open("wb") as output:
+        child = subprocess.Popen(
+            command,
+            cwd=kernels.path,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            # Where this suite is a shell's background job, Ctrl-C is ignored, and by what it starts too.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        try:
+            deadline = time.monotonic() + 60
+            while not (kernels.path / "begun").exists() and time.monotonic() < deadline:
+                time.sleep(0.1)
+            # Long enough for the kernel to be compiled and to run.
+            while not list((kernels.path / "cache").rglob("*.cubin")) and time.monotonic() < deadline:
+                time.sleep(0.1)
+            time.sleep(2)
+            os.kill(child.pid, signal.SIGINT)
+            assert child.wait(timeout=30) == pytest.ExitCode.INTERRUPTED
+        finally:
+            child.kill()
+            child.wait()
+    assert b"KeyboardInterrupt" in log.read_bytes()
+
+
+@pytest.mark.usefixtures("compiler")
+def test_another_thread_may_ask_while_a_kernel_runs(kernels: Kernels) -> None:
+    """What asks a kernel whose launch is not over waits, and keeps nobody from ending the launch."""
+    kernels.write(
+        "test_threads.py",
+        ENDLESS.replace(
+            "        endless_kernel[(1,)](x)\n",
+            "        compiled = endless_kernel.warmup(x, grid=(1,))\n"
+            "        kernel = compiled.run.kernel\n"
+            "        asked = []\n"
+            "        asking = threading.Thread(target=lambda: asked.append(kernel.metrics()))\n"
+            "        signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(TimeoutError))\n"
+            "        signal.setitimer(signal.ITIMER_REAL, 1.0)\n"
+            "        threading.Timer(0.3, asking.start).start()\n"
+            "        with pytest.raises(TimeoutError):\n"
+            "            endless_kernel[(1,)](x)\n"
+            "        asking.join(20)\n"
+            "        assert asked\n",
+        ).replace("import torch\n", "import pytest, signal, threading, torch\n", 1),
+    )
+    kernels.outside("--gpuemu-device=emulate", "test_threads.py").assert_outcomes(passed=1)
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_gpu_that_is_not_there(kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where this machine has one."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    result = kernels.outside("--gpuemu-device=cuda", "-rs")
+    result.assert_outcomes(skipped=2)
+    result.stdout.fnmatch_lines(["SKIPPED*a GPU is asked for (--gpuemu-device=cuda), and *PyTorch*"])
+    monkeypatch.setenv("GPUEMU_REQUIRE", "1")
+    result = kernels.outside("--gpuemu-device=cuda")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["*cannot run on this host: a GPU is asked for (--gpuemu-device=cuda), and *"])
+    monkeypatch.delenv("GPUEMU_REQUIRE")
+    # What this machine has: the emulator.
+    kernels.outside("--gpuemu-device=auto").assert_outcomes(passed=2)
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_gpu_that_is_there(kernels: Kernels) -> None:
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+    kernels.outside("--gpuemu-device=cuda").assert_outcomes(passed=2)
+    kernels.outside("--gpuemu-device=auto").assert_outcomes(passed=2)
+    # It ran there: a tensor of this machine's memory is none that its driver takes.
+    kernels.write("kernels.py", TRITON_KERNEL.replace("def softmax(x):", "def softmax(x):\n    assert x.is_cuda"))
+    kernels.outside("--gpuemu-device=cuda").assert_outcomes(passed=2)
+    kernels.write("kernels.py", TRITON_KERNEL.replace("column < columns)\n\n", "column < columns - 1)\n\n"))
+    kernels.outside("--gpuemu-device=cuda").assert_outcomes(failed=2)
+
+
+def test_compiled_kernels_of_a_contract_are_not_for_a_gpu(small: Small) -> None:
+    from test_collection import SCALE
+
+    small.write("scale.ptx", SCALE)
+    text = (small.path / "gpuemu.toml").read_text()
+    small.write(
+        "gpuemu.toml",
+        text
+        + '[[ops]]\nname = "relu"\nreference = "relu"\n[ops.schema]\ndims = { N = [5] }\n'
+        + 'inputs = { x = ["N"] }\noutputs = { out = ["N"] }\n'
+        + '[[kernels]]\nname = "relu_ptx"\nop = "relu"\nsource = "scale.ptx"\ndtypes = ["float32"]\n'
+        + '[kernels.launch]\ngrid = ["1"]\nblock = [32]\nshared = "0"\nargs = ["x", "out", "N"]\n',
+    )
+    result = small.run("--gpuemu-device=cuda", "-k", "kernel", "-rs")
+    assert result.parseoutcomes()["skipped"] >= 1
+    result.stdout.fnmatch_lines(
+        ["SKIPPED*--gpuemu-device=cuda: compiled kernels of a contract are executed by the emulator*"]
+    )
