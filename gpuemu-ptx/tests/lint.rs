@@ -194,6 +194,18 @@ fn missing_barrier_between_shared_write_and_read() {
              %r5, [%r4+4];\nbar.sync 0; @%p1 bra L;",
                 &[],
             ),
+            // A compiler has used the index's register again, for a loop behind.
+            (
+                "mov.u32 %r20, smem; mov.u32 %r22, %tid.x; shl.b32 %r21, %r22, 2; add.s32 %r4, %r20, %r21;\nst.shared.u32 [%r4], %r1;\n\
+             ld.shared.u32 %r5, [%r4+4];\nL: add.s32 %r22, %r22, 64; setp.lt.u32 %p1, %r22, %r0; @%p1 bra L;",
+                &[3],
+            ),
+            // In that loop it is no index any more.
+            (
+                "mov.u32 %r20, smem; mov.u32 %r22, %tid.x;\nL: shl.b32 %r21, %r22, 2; add.s32 %r4, %r20, %r21;\nst.shared.u32 [%r4], %r1;\n\
+             ld.shared.u32 %r5, [%r4+4];\nadd.s32 %r22, %r22, 64; setp.lt.u32 %p1, %r22, %r0; @%p1 bra L;",
+                &[],
+            ),
             // Shifted in place.
             (
                 "mov.u32 %r20, smem; shl.b32 %r21, %r1, 2; add.s32 %r4, %r20, %r21;\nld.shared.u32 %r5, [%r4+4];\nst.shared.u32 [%r4], %r5;",

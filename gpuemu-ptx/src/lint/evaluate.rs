@@ -21,7 +21,8 @@ pub(super) type Values = Rc<[Value]>;
 pub(super) struct Evaluator<'c, 'p> {
     context: &'c Context<'p>,
     block: [u32; 3],
-    known: FxHashMap<RegisterId, Option<Values>>,
+    /// By the instruction that writes a register, and the register.
+    known: FxHashMap<(u32, RegisterId), Option<Values>>,
 }
 
 /// The most threads that are looked at.
@@ -68,34 +69,36 @@ impl<'c, 'p> Evaluator<'c, 'p> {
         self.block.iter().product::<u32>() as usize
     }
 
-    /// The values of a register, one a thread; `None` where anything but the thread's index has part in them.
-    pub fn register(&mut self, register: RegisterId) -> Option<Values> {
-        self.follow(register, 0)
+    /// The values of a register as an instruction reads it, one a thread; `None` where anything but the thread's index
+    /// has part in them.
+    pub fn register(&mut self, reader: u32, register: RegisterId) -> Option<Values> {
+        self.follow(reader, register, 0)
     }
 
-    fn follow(&mut self, register: RegisterId, depth: u32) -> Option<Values> {
-        if let Some(known) = self.known.get(&register) {
+    fn follow(&mut self, reader: u32, register: RegisterId, depth: u32) -> Option<Values> {
+        let writer = self.context.writer_at(reader, register)?;
+        if let Some(known) = self.known.get(&(writer, register)) {
             return known.clone();
         }
         if depth > DEPTH {
             return None;
         }
         // Registers that feed themselves have several writes, or none that ends the chain.
-        self.known.insert(register, None);
-        let values = self.compute(register, depth);
-        self.known.insert(register, values.clone());
+        self.known.insert((writer, register), None);
+        let values = self.compute(writer, register, depth);
+        self.known.insert((writer, register), values.clone());
         values
     }
 
-    fn compute(&mut self, register: RegisterId, depth: u32) -> Option<Values> {
-        let (instruction, form) = self.context.definition(register)?;
+    fn compute(&mut self, writer: u32, register: RegisterId, depth: u32) -> Option<Values> {
+        let (instruction, form) = (self.context.at(writer), self.context.form(writer));
         let operands = self.context.function.operands_of(instruction);
         if instruction.guard.is_some() || operands.first() != Some(&Operand::Register(register)) {
             return None;
         }
         let mut sources = [const { None }; 4];
         for (source, operand) in sources.iter_mut().zip(&operands[1..]) {
-            *source = Some(self.operand(operand, depth)?);
+            *source = Some(self.operand(writer, operand, depth)?);
         }
         let count = operands.len() - 1;
         let threads = self.threads();
@@ -112,13 +115,13 @@ impl<'c, 'p> Evaluator<'c, 'p> {
         Some(values.into())
     }
 
-    fn operand(&mut self, operand: &Operand, depth: u32) -> Option<Values> {
+    fn operand(&mut self, reader: u32, operand: &Operand, depth: u32) -> Option<Values> {
         let threads = self.threads();
         let same = |symbol, bits| Some(vec![Value { symbol, bits }; threads].into());
         match operand {
-            Operand::Register(register) => self.follow(*register, depth + 1),
+            Operand::Register(register) => self.follow(reader, *register, depth + 1),
             Operand::Negated(register) => {
-                let values = self.follow(*register, depth + 1)?;
+                let values = self.follow(reader, *register, depth + 1)?;
                 Some(values.iter().map(|value| Value { symbol: None, bits: value.bits ^ 1 }).collect())
             }
             Operand::Integer(bits) => same(None, *bits),

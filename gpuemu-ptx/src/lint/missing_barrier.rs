@@ -254,7 +254,7 @@ fn access(
     }
     let (symbol, first): (Option<Symbol>, Values) = match base {
         Base::Register(register) => {
-            let values = evaluator.register(register)?;
+            let values = evaluator.register(index, register)?;
             (values.first()?.symbol, values)
         }
         // One address for all threads: what they write there is one value, or a race of another kind.
@@ -295,7 +295,7 @@ fn restrict(
     active: &mut [bool],
     nested: u32,
 ) -> Option<()> {
-    if let Some(values) = evaluator.register(condition) {
+    if let Some(values) = evaluator.register(reader, condition) {
         for (active, value) in active.iter_mut().zip(values.iter()) {
             *active &= (value.bits & 1 == 1) == wanted;
         }
@@ -305,7 +305,7 @@ fn restrict(
     if context.variances.at(reader, condition) == Variance::Block {
         return Some(());
     }
-    let comparison = context.uses.only_writer(condition)?;
+    let comparison = context.writer_at(reader, condition)?;
     let form = context.form(comparison);
     // A tail of two dimensions: both bounds hold, or neither is passed.
     if form.types.first() == Some(&ScalarType::Predicate) && context.at(comparison).guard.is_none() {
