@@ -1,6 +1,6 @@
 //! The whole file: project, validation defaults, operators, kernels, policies.
 
-use crate::{DType, Expression, Invariants, Op, Strategy, TensorDecl, TestName, Tolerance};
+use crate::{DType, Expression, Invariants, Op, ParamValue, Strategy, TensorDecl, TestName, Tolerance};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -155,6 +155,8 @@ pub struct Kernel {
     pub launch: Option<Launch>,
     /// What is watched while it is executed.
     pub sanitizers: Sanitizers,
+    /// The launch that is measured.
+    pub measured: Option<Measured>,
     /// Targets whose artifacts are tested.
     pub targets: Vec<String>,
     /// `[kernels.artifact_checks]`.
@@ -191,6 +193,8 @@ pub enum Argument {
     Tensor(String),
     /// An integer.
     Integer(Expression),
+    /// The address of so many bytes that nothing has written and no tensor is: `workspace:4*N`.
+    Workspace(Expression),
     /// A typed literal such as `f32:0.5`: PTX type, then the number or a parameter's name.
     Typed(String, String),
 }
@@ -204,6 +208,19 @@ pub struct Sanitizers {
     pub uninitialised_reads: bool,
     /// Writes to inputs that are not `inout`.
     pub input_writes: bool,
+    /// 32-bit index arithmetic that wraps around before it becomes an address.
+    pub index_wraps: bool,
+}
+
+/// `[kernels.measured]`: a launch whose figures the kernel's snapshots keep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The size of every dimension of the op.
+    pub dims: Vec<(String, u64)>,
+    /// Values of parameters; the others have their first.
+    pub params: Vec<(String, ParamValue)>,
+    /// The dtype, where it is not the first of the kernel's.
+    pub dtype: Option<DType>,
 }
 
 /// `[kernels.artifact_checks]`.

@@ -157,7 +157,12 @@ static OP: Table = Table {
             "\"client_side\"",
             "Who runs the op: a bound function, the same, or `op_script`.",
         ),
-        key("frameworks", TEXTS, "[]", "Frameworks the op is meant for."),
+        key(
+            "frameworks",
+            TEXTS,
+            "[]",
+            "Frameworks the op is meant for. Of the first that is known, pytest hands arrays to a Python function: pytorch (or triton), jax, tensorflow, cupy, numpy.",
+        ),
         key(
             "compute",
             Kind::Choice(&NAMES_OF_COMPUTES),
@@ -331,6 +336,7 @@ static KERNEL: Table = Table {
         key("dtypes", DTYPES, "those of `op`", "Dtypes it handles."),
         key("launch", Kind::Table(&LAUNCH), "none", "How it is launched."),
         key("sanitizers", Kind::Table(&SANITIZERS), "all of them", "What is watched while it is executed."),
+        key("measured", Kind::Table(&MEASURED), "none", "A launch whose figures its snapshots keep."),
         key("tolerances", TOLERANCES, "those of `op`", "Explicit tolerances by dtype."),
         key("invariants", Kind::Table(&INVARIANTS), "those of `op`", "What must hold of every output."),
         key("artifact_checks", Kind::Table(&ARTIFACT_CHECKS), "the defaults below", "What its compiled form may cost."),
@@ -359,7 +365,7 @@ static LAUNCH: Table = Table {
         required(
             "args",
             Kind::List(&Kind::OneOf(&[ANY_INTEGER, Kind::Text]), 0, usize::MAX),
-            "Arguments in order: tensors by name, integers by expression, typed literals such as \"f32:0.5\" or \"f32:eps\".",
+            "Arguments in order: tensors by name, integers by expression, typed literals such as \"f32:0.5\" or \"f32:eps\", and \"workspace:4*N\", so many bytes of memory for the kernel alone.",
         ),
     ],
 };
@@ -371,6 +377,22 @@ static SANITIZERS: Table = Table {
         key("races", Kind::Bool, "true", "Accesses to shared or global memory that nothing orders."),
         key("uninitialised_reads", Kind::Bool, "true", "Reads of memory that nothing wrote."),
         key("input_writes", Kind::Bool, "true", "Writes to inputs that are not `inout`."),
+        key(
+            "index_wraps",
+            Kind::Bool,
+            "true",
+            "32-bit index arithmetic that wraps around before it becomes an address.",
+        ),
+    ],
+};
+
+static MEASURED: Table = Table {
+    title: "[kernels.measured]",
+    about: "One launch that is executed for every target, and whose figures its snapshot keeps: instructions, lanes, divergence, sectors, bank conflicts, barriers, atomics.",
+    keys: &[
+        required("dims", Kind::Map(&SIZE), "The size of every dimension of the op."),
+        key("params", Kind::Map(&Kind::Scalar), "the first value of each", "Values of parameters of the op."),
+        key("dtype", DTYPE, "the first of `dtypes`", "The dtype."),
     ],
 };
 

@@ -28,7 +28,8 @@ mod read;
 
 pub use builtin::{Builtin, ParamDefault, Parameter, Role, RoleKind};
 pub use contract::{
-    Argument, ArtifactChecks, Ci, Contract, Kernel, Launch, LintPolicy, Policies, Project, Sanitizers, Validation,
+    Argument, ArtifactChecks, Ci, Contract, Kernel, Launch, LintPolicy, Measured, Policies, Project, Sanitizers,
+    Validation,
 };
 pub use dtype::{Compute, DType};
 pub use error::{ContractError, ContractErrors, Place, nearest};

@@ -24,7 +24,7 @@ pub struct Op {
     pub op_script: Option<PathBuf>,
     /// Who runs the op (the seed's key; informative).
     pub execution_mode: ExecutionMode,
-    /// Frameworks the op is meant for (the seed's key; informative).
+    /// Frameworks the op is meant for: which arrays a Python function is given.
     pub frameworks: Vec<String>,
     /// Working precision a correct kernel may use. `None`: float64 for float64, else float32.
     pub compute: Option<Compute>,

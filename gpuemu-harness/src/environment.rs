@@ -5,6 +5,7 @@
 
 use crate::error::{Error, Result};
 use gpuemu_contract::Strategy;
+use gpuemu_ptx::emulate::Sanitizers;
 use std::ffi::OsString;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -26,6 +27,10 @@ pub struct Environment {
     pub profile: Option<Profile>,
     /// `GPUEMU_DEVICE`: what executes kernels.
     pub device: Device,
+    /// `GPUEMU_SANITIZERS`: what is watched while kernels are executed, instead of what the contract says.
+    pub sanitizers: Option<Sanitizers>,
+    /// `GPUEMU_COUNTERS`: results and failures of kernels say what their launches executed.
+    pub counters: bool,
     /// `GPUEMU_REQUIRE`: a test that cannot run on this host fails instead of being ignored.
     pub require: bool,
     /// `GPUEMU_CALIBRATE`: what to do with the envelope file.
@@ -159,6 +164,8 @@ impl Environment {
                     &[("emulate", Device::Emulate), ("cuda", Device::Cuda), ("auto", Device::Auto)],
                 )
                 .unwrap_or_default(),
+            sanitizers: reader.parsed("GPUEMU_SANITIZERS", SANITIZERS, sanitizers),
+            counters: reader.choice("GPUEMU_COUNTERS", &[("0", false), ("1", true)]).unwrap_or(false),
             require: reader.choice("GPUEMU_REQUIRE", &[("0", false), ("1", true)]).unwrap_or(false),
             calibrate: reader.choice("GPUEMU_CALIBRATE", &[("check", Calibrate::Check), ("write", Calibrate::Write)]),
             update: reader.choice("GPUEMU_UPDATE", &[("ptx", Update::Ptx)]),
@@ -280,6 +287,29 @@ fn one_of(names: &[&str]) -> String {
     }
 }
 
+/// The valid spellings of `GPUEMU_SANITIZERS`.
+const SANITIZERS: &str =
+    "`all`, `none`, or some of `races`, `initialisation`, `inputs` and `indices` with commas between them";
+
+fn sanitizers(text: &str) -> Option<Sanitizers> {
+    match text {
+        "all" => return Some(Sanitizers::ALL),
+        "none" => return Some(Sanitizers::NONE),
+        _ => {}
+    }
+    let mut chosen = Sanitizers::NONE;
+    for part in text.split(',').map(str::trim) {
+        match part {
+            "races" => chosen.races = true,
+            "initialisation" => chosen.initialisation = true,
+            "inputs" => chosen.inputs = true,
+            "indices" => chosen.indices = true,
+            _ => return None,
+        }
+    }
+    Some(chosen)
+}
+
 fn seed(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
@@ -312,6 +342,8 @@ mod tests {
             ("GPUEMU_STRATEGIES", "edge, layout,edge"),
             ("GPUEMU_PROFILE", "thorough"),
             ("GPUEMU_DEVICE", "auto"),
+            ("GPUEMU_SANITIZERS", "races, inputs"),
+            ("GPUEMU_COUNTERS", "1"),
             ("GPUEMU_REQUIRE", "1"),
             ("GPUEMU_CALIBRATE", "write"),
             ("GPUEMU_UPDATE", "ptx"),
@@ -341,6 +373,8 @@ mod tests {
             strategies: Some(vec![Strategy::Edge, Strategy::Layout]),
             profile: Some(Profile::Thorough),
             device: Device::Auto,
+            sanitizers: Some(Sanitizers { races: true, initialisation: false, inputs: true, indices: false }),
+            counters: true,
             require: true,
             calibrate: Some(Calibrate::Write),
             update: Some(Update::Ptx),
@@ -410,6 +444,12 @@ mod tests {
             ("GPUEMU_DEVICE", "gpu", "GPUEMU_DEVICE is `gpu` and must be one of `emulate`, `cuda` or `auto`"),
             ("GPUEMU_REQUIRE", "yes", "GPUEMU_REQUIRE is `yes` and must be `0` or `1`"),
             ("GPUEMU_CALIBRATE", "Write", "GPUEMU_CALIBRATE is `Write` and must be `check` or `write`"),
+            (
+                "GPUEMU_SANITIZERS",
+                "race",
+                "GPUEMU_SANITIZERS is `race` and must be `all`, `none`, or some of `races`, `initialisation`, `inputs` and `indices` \
+                 with commas between them",
+            ),
             ("GPUEMU_UPDATE", "all", "GPUEMU_UPDATE is `all` and must be `ptx`"),
             ("RUST_TEST_THREADS", "0", "RUST_TEST_THREADS is `0` and must be a number of threads, 1 or more"),
             ("RUST_TEST_SHUFFLE_SEED", "x", "RUST_TEST_SHUFFLE_SEED is `x` and must be a number"),

@@ -395,7 +395,14 @@ print(json.dumps({'outputs': {'x': answer, 'out': answer}}))
     let mut inputs = [("x".to_owned(), Tensor::from_slice(&[12], &data).with_layout(layout))];
     let before = inputs[0].1.clone();
     let mut outputs = [("out".to_owned(), None)];
-    let mut call = Call { dtype: DType::BFloat16, inputs: &mut inputs, outputs: &mut outputs, dims: &[], params: &[] };
+    let mut call = Call {
+        dtype: DType::BFloat16,
+        inputs: &mut inputs,
+        outputs: &mut outputs,
+        dims: &[],
+        params: &[],
+        notes: Vec::new(),
+    };
     subject.run(&mut call).unwrap();
     let expected = Tensor::from_slice(&[3, 2], &[1.0, 4.0, 2.0, 5.0, 3.0, 6.0].map(bf16::from_f32));
     assert_eq!(outputs[0].1, Some(expected));
@@ -418,6 +425,7 @@ fn a_script_subject_that_fails_has_a_kind() {
             outputs: &mut [("out".to_owned(), None)],
             dims: &[],
             params: &[],
+            notes: Vec::new(),
         };
         let error = ScriptSubject::new(script, vec![]).run(&mut call).unwrap_err();
         assert_eq!(error.kind, kind);

@@ -72,7 +72,7 @@ fn run(op: &str, inputs: &mut [(String, Tensor)], out: Tensor, axis: i64) -> Res
     let mut outputs = [("out".to_owned(), Some(out))];
     let params = [("axis".to_owned(), ParamValue::Int(axis))];
     let dtype = inputs[0].1.dtype();
-    function.run(&mut Call { dtype, inputs, outputs: &mut outputs, dims: &[], params: &params })?;
+    function.run(&mut Call { dtype, inputs, outputs: &mut outputs, dims: &[], params: &params, notes: Vec::new() })?;
     let [(_, out)] = outputs;
     Ok(out.expect("an output"))
 }

@@ -262,7 +262,7 @@ impl EmulatedKernel {
             threads: threads.unwrap_or(defaults.threads),
             budget: budget.unwrap_or(BUDGET),
             seed,
-            sanitizers: Sanitizers { races, initialisation, inputs: true },
+            sanitizers: Sanitizers { races, initialisation, ..Sanitizers::ALL },
             ..defaults
         };
         guarded(py, || Self::load(ptx, entry, arch, options))?.map_err(ptx_error)

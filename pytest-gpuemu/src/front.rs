@@ -95,7 +95,9 @@ impl Front for PythonFront {
                     place if place.contains([' ', '\'', '"', '$', '&', '(', '[']) => format!(" {}", quoted(place)),
                     place => format!(" {place}"),
                 };
-                format!("pytest {strategies}--gpuemu-case {spec_text}{place}")
+                // pytest reads arguments from a file whose name follows an @ at the beginning of a word.
+                let separator = if spec_text.starts_with("'@") { '=' } else { ' ' };
+                format!("pytest {strategies}--gpuemu-case{separator}{spec_text}{place}")
             }
         }
     }

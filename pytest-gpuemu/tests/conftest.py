@@ -92,6 +92,7 @@ class Small:
         self.write("kernels.py", RIGHT.replace("def softmax", "def right") + f"\n{header}\n{own}\n")
 
     def run(self, *arguments: str) -> pytest.RunResult:
+        calling._of_roots.clear()
         return self.pytester.runpytest_inprocess("--gpuemu", "-p", "no:randomly", *arguments)
 
 

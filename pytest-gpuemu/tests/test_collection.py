@@ -41,6 +41,7 @@ def test_ids_are_the_file_and_the_name(small: Small) -> None:
 def test_a_run_passes(small: Small) -> None:
     result = small.run()
     result.assert_outcomes(passed=2)
+    assert (small.path / ".gpuemu" / ".gitignore").read_text() == "*\n"
     result.stdout.fnmatch_lines(
         ["*= gpuemu =*", "12 cases in 2 tests", "worst errors*% of what is allowed, softmax::*"]
     )

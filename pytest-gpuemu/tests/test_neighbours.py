@@ -31,6 +31,17 @@ def test_xdist(small: Small) -> None:
     assert "replay   pytest --gpuemu-case '" in result.stdout.str()
 
 
+def test_xdist_is_given_the_contract_and_the_case(small: Small) -> None:
+    pytest.importorskip("xdist")
+    small.write("pytest.ini", "[pytest]\ntestpaths = tests\n")
+    small.write("tests/test_own.py", "def test_own(): pass")
+    small.pytester.runpytest_subprocess("--gpuemu", "-n1", "-p", "no:randomly").assert_outcomes(passed=3)
+    case = "softmax::float32::boundary{B=1,H=3;axis=-1} x:row normal seed=2a"
+    result = small.pytester.runpytest_subprocess("--gpuemu-case", case, "-n1", "-p", "no:randomly")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["1 case in 1 test"])
+
+
 def test_a_worker_that_is_killed_is_told_and_the_rest_goes_on(small: Small) -> None:
     pytest.importorskip("xdist")
     small.kernel(
@@ -101,11 +112,14 @@ def pytest_collection_finish(session):
         path, line, name = item.location
         print("ITEM", item.nodeid, item.name, item.path.is_file(), path, line, name)
         parent = item.parent
-        while parent is not None and not isinstance(parent, pytest.Session):
-            assert parent.path.exists() and parent.name and "@" not in parent.name
-            if not isinstance(parent, (pytest.File, pytest.Directory)):
-                assert "::" not in parent.name
+        # Levels between a test and its file are shown when they are classes.
+        levels = []
+        while not isinstance(parent, pytest.File):
+            assert isinstance(parent, pytest.Class) and isinstance(parent.obj, type)
+            assert parent.path == item.path and "::" not in parent.name and "@" not in parent.name
+            levels.insert(0, parent.name)
             parent = parent.parent
+        assert item.nodeid == "::".join([parent.nodeid, *levels, item.name])
 """
 
 
@@ -119,6 +133,15 @@ def test_an_editor_finds_names_paths_and_lines(small: Small) -> None:
         [f"gpuemu.toml::softmax::float32::{name}", name, "True", "gpuemu.toml", line, f"softmax::float32::{name}"]
         for name in ("boundary", "layout")
     ]
+
+
+def test_a_failure_is_no_error_to_an_editor(small: Small) -> None:
+    """VS Code tells them apart by the name of the exception's class."""
+    small.write("kernels.py", WRONG)
+    small.write("conftest.py", "def pytest_exception_interact(call): print('TYPE', call.excinfo.typename)\n")
+    result = small.run("-s")
+    assert [line for line in result.outlines if "TYPE" in line and "AssertionError" not in line] == []
+    assert "TYPE AssertionError" in result.stdout.str()
 
 
 def test_ctrl_c_ends_a_long_run_at_once(small: Small) -> None:
@@ -155,7 +178,14 @@ def test_ctrl_c_ends_a_long_run_at_once(small: Small) -> None:
     command = [sys.executable, "-m", "pytest", "--gpuemu", "-v", "-p", "no:randomly"]
     log = Path(small.path, "log.txt")
     with log.open("wb") as output:
-        child = subprocess.Popen(command, cwd=small.path, stdout=output, stderr=subprocess.STDOUT)
+        child = subprocess.Popen(
+            command,
+            cwd=small.path,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            # Where this suite is a shell's background job, Ctrl-C is ignored, and by what it starts too.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
         try:
             deadline = time.monotonic() + 60
             while b"kernel::relu_ptx" not in log.read_bytes() and time.monotonic() < deadline:

@@ -25,15 +25,23 @@ def test_written_in_place(case):
 @gpuemu.cases("softmax", strategies=["boundary"])
 def test_by_name(case):
     case.check(out=kernels.softmax(case["x"], -1))
+
+@gpuemu.cases("softmax", strategies=["boundary"])
+def test_expected(case):
+    expected = case.expected["out"]
+    assert expected.dtype == np.float64 and expected.shape == case["x"].shape
+    right = kernels.softmax(case["x"].astype(np.float64), -1)
+    assert np.allclose(expected, right, rtol=1e-12, atol=0, equal_nan=True)
+    case.check(expected.astype(np.float32))
 """
 
 
 def test_cases_as_parameters(small: Small) -> None:
     small.write("test_own.py", TESTS)
-    small.run("test_own.py").assert_outcomes(passed=18)
+    small.run("test_own.py").assert_outcomes(passed=24)
     result = small.run("test_own.py", "--collect-only", "-q")
     assert "test_own.py::test_right[float32-layout-0]" in result.outlines
-    small.pytester.runpytest_inprocess("-p", "no:randomly").assert_outcomes(skipped=3)
+    small.pytester.runpytest_inprocess("-p", "no:randomly").assert_outcomes(skipped=4)
 
 
 @pytest.mark.parametrize(

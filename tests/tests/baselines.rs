@@ -118,7 +118,7 @@ fn a_baseline_is_made_accepted_kept_and_defended() {
     assert!(!new.out.contains("panicked") && !new.err.contains("panicked"), "{new:?}");
     assert!(!accepted.exists());
     let text = fs::read_to_string(&pending).unwrap();
-    assert!(text.starts_with("---\nsource: gpuemu.toml\n") && text.contains("\n  dtype: \"float32\"\n"), "{text}");
+    assert!(text.starts_with("---\nsource: gpuemu.toml\n") && text.contains("\n  dtype: float32\n"), "{text}");
     // Two strategies of five cases.
     assert!(text.contains("\ncases = 10\n"), "{text}");
     // A kernel in float64 is wrong by the rounding of its output alone.

@@ -241,6 +241,118 @@ fn sanitizers_can_be_switched_off() {
 }
 
 #[test]
+fn the_environment_says_what_is_watched() {
+    use gpuemu_ptx::emulate::Sanitizers;
+    let change = ("add.s64 %rd7, %rd3, %rd4;", "add.s64 %rd7, %rd1, %rd4;");
+    let off = format!("{CONTRACT}[kernels.sanitizers]\ninput_writes = false\n");
+    let inputs = Sanitizers { inputs: true, ..Sanitizers::NONE };
+    let table = [
+        (CONTRACT, Some(Sanitizers::NONE), "unwritten"),
+        (CONTRACT, Some(Sanitizers { inputs: false, ..Sanitizers::ALL }), "unwritten"),
+        (&off, None, "unwritten"),
+        (&off, Some(inputs), "input-written"),
+        (&off, Some(Sanitizers::ALL), "input-written"),
+    ];
+    for (contract, sanitizers, check) in table {
+        let place = project(contract, &[change]);
+        let session = place.open_with(|environment| environment.sanitizers = sanitizers).unwrap();
+        let failure = gpuemu_tests::sessions::finished(&session, TEST).failure.expect("wrong all the same");
+        assert_eq!(failure.failure.check.name(), check, "{}", failure.render());
+    }
+}
+
+/// Every thread takes a number, and is wrong by one where it is not its own: right as long as all come in order.
+const NUMBERED: (&str, &str) = (
+    "\tadd.f32 %f3, %f1, %f2;",
+    "\tld.param.u64 %rd1, [seen]; atom.global.add.u32 %r4, [%rd1], 1; setp.ne.u32 %p0, %r4, %r5;
+\tadd.f32 %f3, %f1, %f2; @%p0 add.f32 %f3, %f3, 0f3F800000;",
+);
+
+#[test]
+fn a_kernel_that_hangs_on_the_order_of_blocks_is_found() {
+    let contract = CONTRACT
+        .replace("\"out\", \"N\"]", "\"out\", \"N\", \"seen\"]")
+        .replace(
+            "inputs = { a",
+            "inputs = { seen = { dims = [1], dtype = \"int32\", domain = [0, 0], inout = true }, a",
+        )
+        .replace("reference = \"add\"", "reference = \"references:counted\"");
+    let place = project(&contract, &[NUMBERED, (".param .u32 n)", ".param .u32 n, .param .u64 seen)")]);
+    place.write("references.py", "import numpy as np\n\n\ndef counted(seen, a, b):\n    return seen + a.size, a + b\n");
+    let session = place.session();
+    let failure = gpuemu_tests::sessions::finished(&session, TEST).failure.expect("another order of blocks shows it");
+    let text = failure.render();
+    assert_has(&text, &["another order of blocks and warps shows it", "out["]);
+    // The replay finds it again, and so does the saved case.
+    let case = failure.case.unwrap().spec;
+    let again = gpuemu_harness::pipeline::trial::run(&session, &case.test, Some(&case));
+    assert_has(&again.failure.expect("it fails again").render(), &["another order of blocks and warps shows it"]);
+    let suite = suite(&place);
+    let saved = suite.tests().into_iter().find(|test| test.regression).expect("it was saved").name;
+    assert_has(&suite_report(&suite, &saved), &["another order of blocks and warps shows it"]);
+}
+
+#[test]
+fn what_a_launch_executes_is_told_where_it_is_asked_for() {
+    let place = project(CONTRACT, &[("add.f32 %f3", "sub.f32 %f3")]);
+    assert!(!report(&place.session(), TEST).contains("sectors"));
+    let session = place.open_with(|environment| environment.counters = true).unwrap();
+    let finished = gpuemu_tests::sessions::finished(&session, TEST);
+    // One element: one lane of each instruction past the branch asks for one sector.
+    let said = "1.0 sectors a load and 1.0";
+    assert_has(&finished.failure.expect("it subtracts").render(), &["executed ", said]);
+    assert!(finished.lines.iter().all(|line| line.notes.iter().any(|note| note.contains("sectors"))));
+}
+
+#[test]
+fn a_workspace_is_memory_that_nothing_wrote() {
+    let contract = CONTRACT.replace("\"out\", \"N\"]", "\"out\", \"N\", \"workspace:4*N\"]");
+    let parameter = (".param .u32 n)", ".param .u32 n, .param .u64 own)");
+    let through =
+        "ld.param.u64 %rd1, [own]; add.s64 %rd1, %rd1, %rd4; st.global.f32 [%rd1], %f3; ld.global.f32 %f3, [%rd1];";
+    let place = project(
+        &contract,
+        &[parameter, ("\tst.global.f32 [%rd7], %f3;", &format!("{through} st.global.f32 [%rd7], %f3;"))],
+    );
+    assert_eq!(report(&place.session(), TEST), "");
+    let read = through.replacen("st.global.f32 [%rd1], %f3;", "", 1);
+    let place = project(
+        &contract,
+        &[parameter, ("\tst.global.f32 [%rd7], %f3;", &format!("{read} st.global.f32 [%rd7], %f3;"))],
+    );
+    assert_has(
+        &report(&place.session(), TEST),
+        &["read of memory that nothing wrote in add", "into the workspace, of 4 bytes"],
+    );
+}
+
+#[test]
+fn a_measured_launch_is_in_the_snapshot() {
+    let contract = format!(
+        "{CONTRACT}[kernels.measured]\ndims = {{ N = 130 }}\n[kernels.artifact_checks]\ntargets = [\"sm_80\"]\n"
+    );
+    let place = project(&contract, &[]);
+    let session = place.session();
+    let suite = ProjectSuite::new(session).unwrap();
+    let text = suite_report(&suite, "artifact::add::sm_80");
+    let pending = std::fs::read_to_string(place.path().join("gpuemu-snapshots/artifact/add.sm_80.snap.new"));
+    let figures = pending.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    // Four warps of 32 elements ask for four sectors, one of two for one, and one has none.
+    assert_has(
+        &figures,
+        &[
+            "launch_instructions = ",
+            "launch_divergent_branches = 1\n",
+            "launch_load_sectors = 3.4\n",
+            "launch_store_sectors = 3.4\n",
+            "launch_bank_conflicts = 0\n",
+            "launch_barriers = 0\n",
+            "launch_mix_global = 15\n",
+        ],
+    );
+}
+
+#[test]
 fn launches_that_do_not_fit_the_kernel() {
     let table: &[(&str, &str, &[&str])] = &[
         (
@@ -249,6 +361,11 @@ fn launches_that_do_not_fit_the_kernel() {
             &["launch refused in add", "3 arguments: the kernel takes 4"],
         ),
         ("\"N\"]\n", "\"u64:1\"]\n", &["launch refused in add", "8 bytes for parameter `n` of 4 bytes"]),
+        (
+            "\"N\"]\n",
+            "\"f32:1.5\"]\n",
+            &["the launch's argument `f32:1.5` is f32, and the kernel's parameter `n` is u32"],
+        ),
         ("\"a\", \"b\"", "3, \"b\"", &["null plus 3 bytes"]),
         ("ceil_div(N, 64)", "N - N", &["launch refused in add", "a grid of 0 blocks along x"]),
         ("ceil_div(N, 64)", "0 - N", &["the launch's grid `0 - N` is -"]),

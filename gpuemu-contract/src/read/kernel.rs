@@ -4,7 +4,10 @@ use super::schema::Scope;
 use super::{file, values};
 use crate::check::{join, suggestion};
 use crate::document::{Entry, Report, Section};
-use crate::{Argument, ArtifactChecks, Expression, Kernel, Launch, Op, Param, ParamValue, Sanitizers, Validation};
+use crate::{
+    Argument, ArtifactChecks, DType, Expression, Kernel, Launch, Measured, Op, Param, ParamValue, Sanitizers,
+    Validation,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -85,6 +88,7 @@ fn read_kernel(
         dtypes,
         launch,
         sanitizers: read_sanitizers(section.section("sanitizers")),
+        measured: read_measured(report, section, op),
         targets,
         artifact_checks: read_checks(checks),
         compile_options: read_options(report, section),
@@ -181,6 +185,65 @@ fn read_sanitizers(section: Option<Section<'_>>) -> Sanitizers {
         races: flag("races"),
         uninitialised_reads: flag("uninitialised_reads"),
         input_writes: flag("input_writes"),
+        index_wraps: flag("index_wraps"),
+    }
+}
+
+fn read_measured(report: &mut Report<'_>, section: &Section<'_>, op: Option<&Op>) -> Option<Measured> {
+    let measured = section.section("measured")?;
+    let Some(op) = op.filter(|_| section.get("launch").is_some()) else {
+        let help = "write `op = ...` and [kernels.launch]".to_owned();
+        report.error(measured.span(), "nothing says how the kernel is launched", help);
+        return None;
+    };
+    let entries = |key| measured.section(key).map(|section| section.entries()).unwrap_or_default();
+    let mut unknown = |entry: &Entry<'_>, what: &str, names: Vec<&str>| {
+        if names.contains(&entry.key) {
+            return false;
+        }
+        let help = suggestion(entry.key, names.iter().copied()).unwrap_or_else(|| match join(names) {
+            names if names.is_empty() => format!("the op has no {what}s"),
+            names => format!("declared are {names}"),
+        });
+        report.error(entry.key_span(), format!("op `{}` has no {what} `{}`", op.name, entry.key), help);
+        true
+    };
+    let mut dims = Vec::new();
+    for entry in entries("dims") {
+        let names = op.schema.dims.iter().map(|(name, _)| name.as_str()).collect();
+        if !unknown(&entry, "dimension", names)
+            && let Some(size) = entry.integer().and_then(|size| size.try_into().ok())
+        {
+            dims.push((entry.key.to_owned(), size));
+        }
+    }
+    let mut params = Vec::new();
+    for entry in entries("params") {
+        let names = op.params.iter().map(|param| param.name.as_str()).collect();
+        if !unknown(&entry, "parameter", names)
+            && let Some(value) = scalar(&entry)
+        {
+            params.push((entry.key.to_owned(), value));
+        }
+    }
+    let missing =
+        op.schema.dims.iter().map(|(name, _)| name).filter(|name| dims.iter().all(|(known, _)| known != *name));
+    let missing: Vec<&str> = missing.map(String::as_str).collect();
+    if !missing.is_empty()
+        && let Some(entry) = measured.get("dims")
+    {
+        report.error(entry.span(), format!("the launch that is measured has no size of {}", join(missing)), None);
+    }
+    let dtype = measured.text("dtype").and_then(DType::from_name);
+    Some(Measured { dims, params, dtype })
+}
+
+fn scalar(entry: &Entry<'_>) -> Option<ParamValue> {
+    match (entry.bool(), entry.integer(), entry.number(), entry.text()) {
+        (Some(value), ..) => Some(ParamValue::Bool(value)),
+        (_, Some(value), ..) => value.try_into().ok().map(ParamValue::Int),
+        (_, _, Some(value), _) => Some(ParamValue::Float(value)),
+        (.., value) => value.map(|value| ParamValue::Text(value.to_owned())),
     }
 }
 
@@ -225,6 +288,16 @@ fn read_argument(report: &mut Report<'_>, entry: &Entry<'_>, op: &Op, scope: &Sc
         return Some(Argument::Tensor(text.to_owned()));
     }
     if let Some((kind, value)) = text.split_once(':') {
+        if kind.trim() == "workspace" {
+            return match Expression::parse(value.trim()) {
+                Ok(bytes) => Some(Argument::Workspace(scope.known(report, entry, bytes))),
+                Err(error) => {
+                    let at = text.len() - value.trim_start().len() + error.at;
+                    report.error(entry.span_within(report.text, at), error.message, None);
+                    None
+                }
+            };
+        }
         return read_typed(report, entry, kind.trim(), value.trim(), op);
     }
     // A lone word that nothing declares is as likely a tensor as a dimension.

@@ -59,8 +59,13 @@ impl<'s> Scope<'s> {
             Some(text) => Expression::parse(text).ok()?,
             None => Expression::Literal(entry.integer()?.try_into().ok()?),
         };
+        Some(self.known(report, entry, expression))
+    }
+
+    /// An expression that an entry has a part of; names that are unknown are told.
+    pub fn known(&self, report: &mut Report<'_>, entry: &Entry<'_>, expression: Expression) -> Expression {
         self.check_names(report, entry, &expression.names());
-        Some(expression)
+        expression
     }
 
     fn check_names(&self, report: &mut Report<'_>, entry: &Entry<'_>, used: &[&str]) {

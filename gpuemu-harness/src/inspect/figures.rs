@@ -6,12 +6,13 @@ use crate::inspect::artifact::{Artifact, Assembled};
 use crate::inspect::baseline::{Judged, Metric};
 use crate::inspect::finding::shown;
 use gpuemu_contract::{Expression, Kernel};
+use gpuemu_ptx::emulate::Counters;
 use gpuemu_ptx::metrics::{self, Access, Class, Direction, Metrics};
 use gpuemu_ptx::occupancy::Footprint;
 use gpuemu_ptx::program::{Opcode, Space};
 
 /// What figures begin with that are parts of a whole, and not written where they are 0.
-pub const PARTS: &[&str] = &["mix_", "sass_mix_"];
+pub const PARTS: &[&str] = &["mix_", "sass_mix_", "launch_mix_"];
 
 const LOWER: Judged = Judged::LowerIsBetter { resolution: 0.0 };
 const HIGHER: Judged = Judged::HigherIsBetter;
@@ -38,12 +39,13 @@ impl Figures<'_> {
     }
 }
 
-/// The figures of an artifact: what its PTX tells, then what `ptxas` and a disassembler do.
+/// The figures of an artifact: what its PTX tells, what its measured launch did, then what `ptxas` and a disassembler tell.
 pub fn measure(
     artifact: &Artifact<'_>,
     kernel: &Kernel,
     metrics: &Metrics,
     assembled: Option<&Assembled>,
+    counters: Option<&Counters>,
 ) -> Vec<Metric> {
     let mut figures = Figures { artifact, kernel, metrics: Vec::new() };
     // Counts of instructions are far below 2^53.
@@ -74,10 +76,30 @@ pub fn measure(
     for (class, parts) in &metrics.mix {
         figures.add(format!("mix_{}", class.name()), count(parts.instructions), Judged::Shown);
     }
+    if let Some(counters) = counters {
+        launched(&mut figures, counters);
+    }
     if let Some(assembled) = assembled {
         assemble(&mut figures, assembled);
     }
     figures.metrics
+}
+
+/// What a launch did: lanes as a share of all, in percent, and sectors of 32 bytes a request of a warp.
+fn launched(figures: &mut Figures<'_>, counters: &Counters) {
+    let count = |count: u64| count as f64;
+    let rounded = |value: f64| (value * 100.0).round() / 100.0;
+    figures.add("launch_instructions", count(counters.instructions), LOWER);
+    figures.add("launch_lanes", rounded(100.0 * counters.occupancy()), HIGHER);
+    figures.add("launch_divergent_branches", count(counters.divergent_branches), LOWER);
+    figures.add("launch_load_sectors", rounded(counters.global_loads.sectors_per_request()), LOWER);
+    figures.add("launch_store_sectors", rounded(counters.global_stores.sectors_per_request()), LOWER);
+    figures.add("launch_bank_conflicts", count(counters.bank_conflicts()), LOWER);
+    figures.add("launch_barriers", count(counters.barriers), LOWER);
+    figures.add("launch_atomics", count(counters.global_atomics + counters.shared_atomics), LOWER);
+    for (class, executed) in &counters.classes {
+        figures.add(format!("launch_mix_{}", class.name()), count(*executed), Judged::Shown);
+    }
 }
 
 fn assemble(figures: &mut Figures<'_>, assembled: &Assembled) {
@@ -170,7 +192,7 @@ mod tests {
         let weighed = metrics::measure(&artifact.program, artifact.entry);
         let assembled =
             Assembled { ptxas: "13.5".to_owned(), report: Default::default(), sass: Ok(Default::default()) };
-        let figures = measure(&artifact, &kernel, &weighed, Some(&assembled));
+        let figures = measure(&artifact, &kernel, &weighed, Some(&assembled), Some(&Counters::default()));
         let mut names: Vec<&str> =
             figures.iter().filter(|figure| figure.judged != Judged::Shown).map(|figure| figure.name.as_str()).collect();
         names.sort_unstable();

@@ -12,7 +12,7 @@ use crate::validate::honesty::Poison;
 use crate::validate::statistics::{Histogram, Total};
 use crate::validate::tolerance::Envelope;
 use crate::validate::verdict::Statistics;
-use gpuemu_contract::{DType, Op, TestName};
+use gpuemu_contract::{DType, Op, Strategy, TestName};
 
 /// The accuracy of a subject.
 #[derive(Clone, Debug)]
@@ -45,7 +45,16 @@ pub struct Wrong {
 /// When the reference cannot answer or nothing computes the op.
 pub fn measure(session: &Session, op: &str, dtype: DType) -> Result<std::result::Result<Measured, Wrong>> {
     let declared = session.declared();
-    let Some(op) = declared.op(op) else { return Err(Error::OpNotFound(format!("no op `{op}`"))) };
+    let name = TestName { op: op.to_owned(), dtype, strategy: Strategy::Default };
+    let own;
+    let op = match name.kernel().and_then(|kernel| declared.kernel(kernel)) {
+        Some(kernel) => {
+            own = declared.op_of(kernel);
+            own.as_ref()
+        }
+        None => declared.op(op),
+    };
+    let Some(op) = op else { return Err(Error::OpNotFound(format!("no op `{}`", name.op))) };
     let mut outputs: Vec<(String, Total)> = Vec::new();
     let mut cases = 0;
     let mut envelope = None;
@@ -84,7 +93,7 @@ fn errors(
     op: &Op,
     case: &Case,
 ) -> Result<std::result::Result<Vec<(String, Statistics, Histogram)>, String>> {
-    let run = match check::execute(&trial.oracle, &*trial.subject, case, Poison::First) {
+    let run = match check::execute(&op.schema, &*trial.subject, case, Poison::First) {
         Ok(run) => run,
         Err(error) => return Ok(Err(error.message)),
     };

@@ -8,6 +8,7 @@ use crate::inspect::committed::{is_written_by_hand, path_of, source_of};
 use crate::inspect::finding::{Finding, Level, Place, repository};
 use crate::inspect::snapshot::{self, Budget, Judgement};
 use crate::inspect::{compile, figures, lint, policy, sarif};
+use crate::pipeline::measured;
 use crate::pipeline::session::Session;
 use crate::report::artifact::Inspected;
 use crate::report::results;
@@ -121,15 +122,23 @@ fn inspect(
         return Err(Error::Tool(format!("{why} (GPUEMU_REQUIRE=1)")));
     }
     let metrics = gpuemu_ptx::metrics::measure(&artifact.program, artifact.entry);
-    let (mut findings, unjudged) = policy::inspect(&artifact, kernel, &assembled, &metrics);
+    let launched = match &kernel.measured {
+        Some(measured) => Some(measured::counters(session, kernel, measured, target, &update)?),
+        None => None,
+    };
+    let (mut findings, mut unjudged) = policy::inspect(&artifact, kernel, &assembled, &metrics);
     findings.extend(lint::findings(&artifact, kernel, &metrics));
+    if let Some(Err(why)) = &launched {
+        unjudged.push(format!("its launch is not measured: {why}"));
+    }
+    let counters = launched.as_ref().and_then(|launched| launched.as_ref().ok());
     let info = info(&artifact, kernel, assembled.as_ref().ok());
     let baseline = Baseline {
         root,
         file: Path::new(FOLDER).join("artifact").join(format!("{}.{target}.snap", kernel.name)),
         description: format!("What {} costs on {target}.", kernel.name),
         info,
-        metrics: figures::measure(&artifact, kernel, &metrics, assembled.as_ref().ok()),
+        metrics: figures::measure(&artifact, kernel, &metrics, assembled.as_ref().ok(), counters),
         tools: tools(&assembled),
         parts: figures::PARTS,
     };

@@ -13,6 +13,7 @@ use crate::validate::invariants;
 use crate::validate::relations;
 use crate::validate::statistics::Histogram;
 use crate::validate::verdict::{Check, Failure, Statistics};
+use gpuemu_contract::Schema;
 use std::time::{Duration, Instant};
 
 /// What became of one case.
@@ -24,6 +25,10 @@ pub struct Checked {
     pub outputs: Vec<(String, Statistics, Histogram)>,
     /// Wall-clock time of the subject's first run.
     pub subject_time: Duration,
+    /// Whether it ran in another order than the usual one.
+    pub reordered: bool,
+    /// What the subject says of its first run.
+    pub notes: Vec<String>,
 }
 
 /// What one run of a subject left behind.
@@ -33,6 +38,8 @@ pub(super) struct Run {
     /// The inputs as they are now, `inout` ones included.
     pub inputs: Vec<(String, Tensor)>,
     pub time: Duration,
+    /// What the subject says of the run.
+    pub notes: Vec<String>,
 }
 
 /// Elements behind every output that must keep their poison.
@@ -44,9 +51,15 @@ const GUARD: usize = 64;
 ///
 /// When the reference cannot answer; everything that the subject does is a [`Failure`].
 pub fn check(oracle: &Oracle<'_>, subject: &dyn Subject, case: &Case, health: Option<&mut Health>) -> Result<Checked> {
-    let mut checked = Checked { failure: None, outputs: Vec::new(), subject_time: Duration::ZERO };
+    let mut checked = Checked {
+        failure: None,
+        outputs: Vec::new(),
+        subject_time: Duration::ZERO,
+        reordered: false,
+        notes: Vec::new(),
+    };
     // The subject runs first: it must not find the right answer in memory that the mirror has left behind.
-    let run = match execute(oracle, subject, case, Poison::First) {
+    let run = match execute(&oracle.op().schema, subject, case, Poison::First) {
         Ok(run) => run,
         Err(error) => {
             checked.failure = Some(subject_failed(&error));
@@ -54,6 +67,7 @@ pub fn check(oracle: &Oracle<'_>, subject: &dyn Subject, case: &Case, health: Op
         }
     };
     checked.subject_time = run.time;
+    checked.notes.clone_from(&run.notes);
     checked.failure = judge(oracle, subject, case, &run, health, &mut checked.outputs)?;
     Ok(checked)
 }
@@ -131,7 +145,7 @@ fn judge(
 
 /// Runs the subject once on copies of the case's inputs, with outputs that hold poison.
 pub(super) fn execute(
-    oracle: &Oracle<'_>,
+    schema: &Schema,
     subject: &dyn Subject,
     case: &Case,
     poison: Poison,
@@ -157,11 +171,12 @@ pub(super) fn execute(
         outputs: &mut outputs,
         dims: &case.spec.dims,
         params: &case.params,
+        notes: Vec::new(),
     };
     let started = Instant::now();
     subject.run(&mut call)?;
     let time = started.elapsed();
-    let schema = &oracle.op().schema;
+    let notes = std::mem::take(&mut call.notes);
     let mut answers = Vec::with_capacity(outputs.len());
     for (declared, (name, tensor)) in schema.inputs.iter().zip(&inputs) {
         if declared.inout {
@@ -169,7 +184,7 @@ pub(super) fn execute(
         }
     }
     answers.extend(outputs);
-    Ok(Run { answers, inputs, time })
+    Ok(Run { answers, inputs, time, notes })
 }
 
 pub(super) fn subject_failed(error: &SubjectError) -> Failure {
@@ -207,7 +222,7 @@ fn unwritten(oracle: &Oracle<'_>, subject: &dyn Subject, case: &Case, run: &Run)
     if suspects.iter().all(Option::is_none) {
         return Ok(None);
     }
-    let second = match execute(oracle, subject, case, Poison::Second) {
+    let second = match execute(&oracle.op().schema, subject, case, Poison::Second) {
         Ok(second) => second,
         Err(error) => return Ok(Some(subject_failed(&error))),
     };

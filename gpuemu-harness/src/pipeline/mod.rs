@@ -5,6 +5,7 @@ pub mod artifact;
 pub mod calibration;
 pub mod check;
 mod explain;
+mod measured;
 pub mod oracle;
 mod relate;
 pub mod session;

@@ -41,9 +41,11 @@ pub(super) fn check(
     Ok(None)
 }
 
-/// The same inputs give the same bits again.
+/// The same inputs give the same bits again, in another order of blocks and warps where the subject has any.
 fn repeats(oracle: &Oracle<'_>, subject: &dyn Subject, case: &Case, run: &Run) -> Option<Failure> {
-    let again = match check::execute(oracle, subject, case, Poison::First) {
+    let other = subject.reordered(rng::derive(case.spec.seed, "order of the repetition"));
+    let subject = other.as_deref().unwrap_or(subject);
+    let again = match check::execute(&oracle.op().schema, subject, case, Poison::First) {
         Ok(again) => again,
         Err(error) => return Some(check::subject_failed(&error)),
     };
@@ -91,7 +93,7 @@ fn alone(oracle: &Oracle<'_>, subject: &dyn Subject, case: &Case, run: &Run, dim
             shape[axis] = 1;
         }
     }
-    let lone = match check::execute(oracle, subject, &single, Poison::First) {
+    let lone = match check::execute(&oracle.op().schema, subject, &single, Poison::First) {
         Ok(lone) => lone,
         Err(error) => {
             let message = format!("row {row} of {dim} alone: {error}");
@@ -145,7 +147,7 @@ fn permuted(
             *tensor = relations::permute(tensor, axis, &order);
         }
     }
-    let other = match check::execute(oracle, subject, &moved, Poison::First) {
+    let other = match check::execute(&oracle.op().schema, subject, &moved, Poison::First) {
         Ok(other) => other,
         Err(error) => {
             let message = format!("inputs permuted along {dim}: {error}");

@@ -11,7 +11,7 @@ use crate::process;
 use crate::python::Python;
 use crate::subject::Subject;
 use crate::subject::function::Function;
-use crate::subject::kernel::KernelSubject;
+use crate::subject::kernel::{KernelSubject, Watch};
 use crate::subject::script::ScriptSubject;
 use crate::tensor::Array;
 use gpuemu_contract::{Contract, DType, Op, Strategy, TestName};
@@ -208,6 +208,16 @@ impl Session {
         }
     }
 
+    /// Whether a case runs in other orders of blocks and warps too, where its subject has any: one in eight, of the quick
+    /// profile the first alone, of the thorough one every second.
+    pub fn reorders(&self, index: u32) -> bool {
+        match self.environment.profile {
+            None => index.is_multiple_of(8),
+            Some(Profile::Quick) => index == 0,
+            Some(Profile::Thorough) => index.is_multiple_of(2),
+        }
+    }
+
     /// Whether the profile leaves tests of this dtype out, and why.
     pub fn left_out(&self, dtype: DType) -> Option<String> {
         let quick = &self.contract.ci.quick_dtypes;
@@ -263,10 +273,15 @@ impl Session {
             let kernel = self.contract.kernel(name).ok_or_else(|| Error::NotFound(format!("no kernel {name}")))?;
             let target = kernel.targets.first().map_or("", String::as_str);
             let update = format!("GPUEMU_UPDATE=ptx {}", self.rerun(&format!("artifact::{name}::{target}")));
-            let opened = KernelSubject::open(kernel, op, self.contract.root(), &update)?;
+            let opened = KernelSubject::open(kernel, op, self.contract.root(), &update, self.watch())?;
             Ok(Arc::new(opened.map(Arc::new)))
         };
         slot.get_or_init(open).clone()
+    }
+
+    /// What the environment asks of launches.
+    fn watch(&self) -> Watch {
+        Watch { sanitizers: self.environment.sanitizers, counters: self.environment.counters }
     }
 
     /// Why a kernel's test cannot run on this host, if so. What is wrong with its PTX is for the test to say.

@@ -7,7 +7,7 @@ use crate::case::kind::LayoutKind;
 use crate::case::shrink::{self, Budget};
 use crate::case::spec::Spec;
 use crate::case::strategy::Planner;
-use crate::case::{Case, build};
+use crate::case::{Case, build, rng};
 use crate::error::{Error, Result};
 use crate::report::failure::{FailingCase, Larger, Report};
 use crate::report::regressions::{self, Regression};
@@ -40,6 +40,12 @@ const SHRINK: Budget = Budget { runs: 600, time: Duration::from_secs(20) };
 const IN_ROWS: &str =
     "the same values pass when every input is contiguous: a stride or an offset is ignored or mixed up";
 
+/// Other orders of blocks and warps that a case runs in, where it runs in any.
+const ORDERS: u32 = 2;
+/// What a failure that only another order shows is about.
+const REORDERED: &str =
+    "another order of blocks and warps shows it, the usual one does not: something depends on who comes first";
+
 /// Lines of diagnosis that a report shows, those of a larger case included.
 const DIAGNOSIS: usize = 4;
 /// Fewer elements than this can look like anything: a larger failing case tells more.
@@ -63,7 +69,7 @@ pub fn rerun(session: &Session, name: &str, saved: &Regression) -> Finished {
         let op = session.op(&saved.op).map_err(|error| outdated(saved, error))?;
         let trial = Trial::new(session, op, &saved.spec.test)?;
         let case = saved_case(&trial, saved)?;
-        let checked = trial.judge(&case, None, &mut finished)?;
+        let checked = trial.judge(&case, None, true, &mut finished)?;
         if let Some(failure) = checked.failure {
             finished.failure = Some(Report {
                 test: name.to_owned(),
@@ -78,7 +84,7 @@ pub fn rerun(session: &Session, name: &str, saved: &Regression) -> Finished {
                     saved: None,
                 }),
                 failure,
-                notes: vec![format!("saved in {}", saved.path.display())],
+                notes: std::iter::once(format!("saved in {}", saved.path.display())).chain(checked.notes).collect(),
             });
         }
         Ok(())
@@ -183,8 +189,32 @@ impl<'s> Trial<'s> {
         }
     }
 
-    fn judge(&self, case: &Case, health: Option<&mut Health>, finished: &mut Finished) -> Result<Checked> {
+    /// Checks a case, where it passes and `reordered` says so in other orders too.
+    fn check(&self, case: &Case, health: Option<&mut Health>, reordered: bool) -> Result<Checked> {
         let checked = check::check(&self.oracle, &*self.subject, case, health)?;
+        if !reordered || checked.failure.is_some() {
+            return Ok(checked);
+        }
+        for number in 1..=ORDERS {
+            let seed = rng::derive(case.spec.seed, &format!("order {number}"));
+            let Some(other) = self.subject.reordered(seed) else { break };
+            let mut again = check::check(&self.oracle, &*other, case, None)?;
+            if let Some(failure) = &mut again.failure {
+                failure.diagnosis.insert(0, REORDERED.to_owned());
+                return Ok(Checked { reordered: true, ..again });
+            }
+        }
+        Ok(checked)
+    }
+
+    fn judge(
+        &self,
+        case: &Case,
+        health: Option<&mut Health>,
+        reordered: bool,
+        finished: &mut Finished,
+    ) -> Result<Checked> {
+        let checked = self.check(case, health, reordered)?;
         // What an interrupted subject answered is no verdict.
         self.session.front().go_on()?;
         finished.cases += 1;
@@ -203,6 +233,7 @@ impl<'s> Trial<'s> {
             verdict: results::verdict_word(checked.failure.as_ref().map(|failure| failure.check)),
             outputs: checked.outputs.iter().map(|(name, statistics, _)| OutputLine::new(name, statistics)).collect(),
             subject_microseconds: checked.subject_time.as_micros() as u64,
+            notes: checked.notes.clone(),
         });
         Ok(checked)
     }
@@ -230,7 +261,9 @@ impl<'s> Trial<'s> {
         let number = Some((index, cases));
         let mut notes = self.oracle.notes();
         // A failure that does not come back is not the input's: it must not be shrunk to nonsense.
-        let again = check::check(&self.oracle, &*self.subject, &found, None)?;
+        let again = self.check(&found, None, true)?;
+        let reordered = again.reordered;
+        let mut said = again.notes;
         let Some(again) = again.failure else {
             let mut failure = failure;
             failure.diagnosis.insert(
@@ -248,7 +281,7 @@ impl<'s> Trial<'s> {
                 return false;
             }
             let Ok(case) = build::build(op, spec, self.oracle.generator()) else { return false };
-            let checked = check::check(&self.oracle, &*self.subject, &case, None);
+            let checked = self.check(&case, None, reordered);
             checked.is_ok_and(|checked| checked.failure.is_some_and(|other| alike(&other, &again)))
         };
         let small = shrink::shrink(op, found.spec.clone(), SHRINK, &mut still_fails);
@@ -258,8 +291,10 @@ impl<'s> Trial<'s> {
             (None, again)
         } else {
             let case = build::build(op, &small, self.oracle.generator())?;
-            match check::check(&self.oracle, &*self.subject, &case, None)?.failure {
+            let checked = self.check(&case, None, reordered)?;
+            match checked.failure {
                 Some(failure) => {
+                    said = checked.notes;
                     larger = Some((found.spec.clone(), again));
                     (Some(small), failure)
                 }
@@ -285,6 +320,7 @@ impl<'s> Trial<'s> {
             None => found,
         };
         let saved = self.save(&case, &smallest, &mut notes);
+        notes.extend(said);
         let mut report = self.report(case, (shrunk_from, larger), smallest, number, saved, notes);
         report.notes.dedup();
         Ok(report)
@@ -298,7 +334,7 @@ impl<'s> Trial<'s> {
             return false;
         }
         let Ok(case) = build::build(self.oracle.op(), &rows, self.oracle.generator()) else { return false };
-        check::check(&self.oracle, &*self.subject, &case, None).is_ok_and(|checked| checked.failure.is_none())
+        self.check(&case, None, true).is_ok_and(|checked| checked.failure.is_none())
     }
 
     /// The first of the next cases that fails like `known` does and has more elements; the largest, if none has many.
@@ -315,7 +351,7 @@ impl<'s> Trial<'s> {
             self.session.front().go_on()?;
             let spec = self.plan(planner, index)?;
             let case = build::build(self.oracle.op(), &spec, self.oracle.generator())?;
-            let checked = check::check(&self.oracle, &*self.subject, &case, None)?;
+            let checked = self.check(&case, None, false)?;
             let Some(failure) = checked.failure.filter(|failure| alike(failure, known)) else { continue };
             let count = elements(&failure).unwrap_or(0);
             if count > most {
@@ -420,9 +456,10 @@ fn run_cases(session: &Session, test: &TestName, only: Option<&Spec>, finished: 
             Some(path) => saved_case(&trial, &regressions::load(session.contract().root(), path.as_ref())?)?,
             None => build::build(op, spec, trial.oracle.generator())?,
         };
-        let checked = trial.judge(&case, None, finished)?;
+        let checked = trial.judge(&case, None, true, finished)?;
         if let Some(failure) = checked.failure {
-            finished.failure = Some(trial.report(case, (None, None), failure, None, None, trial.oracle.notes()));
+            let notes = trial.oracle.notes().into_iter().chain(checked.notes).collect();
+            finished.failure = Some(trial.report(case, (None, None), failure, None, None, notes));
         }
         return Ok(());
     }
@@ -437,7 +474,7 @@ fn run_cases(session: &Session, test: &TestName, only: Option<&Spec>, finished: 
         let spec = trial.plan(&planner, index)?;
         let case = build::build(op, &spec, trial.oracle.generator())?;
         let started = Instant::now();
-        let checked = trial.judge(&case, Some(&mut health), finished)?;
+        let checked = trial.judge(&case, Some(&mut health), session.reorders(index), finished)?;
         let took = started.elapsed();
         if index == 0 && !matches!(op.reference, Reference::Builtin(_)) {
             trial.repeat_reference(&case, &mut health)?;

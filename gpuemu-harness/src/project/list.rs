@@ -14,7 +14,7 @@ pub(super) enum Entry {
     Regressions(String),
     /// `softmax::regressions::9f3c5a`
     Regression(PathBuf),
-    /// `accuracy::softmax::float32`
+    /// `accuracy::softmax::float32`, `accuracy::kernel::row_softmax::float32`
     Accuracy(String, DType),
     /// `artifact::softmax_rows::sm_80`
     Artifact(String, String),
@@ -29,6 +29,11 @@ impl ProjectSuite {
         }
         let mut parts = name.split("::");
         match (parts.next()?, parts.next()?, parts.next(), parts.next()) {
+            ("accuracy", KERNEL, Some(kernel), Some(dtype)) if contract.policies.accuracy && parts.next().is_none() => {
+                let op = contract.op_of(contract.kernel(kernel)?)?;
+                let dtype = *op.dtypes.iter().find(|known| known.name() == dtype)?;
+                Some(Entry::Accuracy(op.tested_as(), dtype))
+            }
             ("accuracy", op, Some(dtype), None) if contract.policies.accuracy => {
                 let dtype = *contract.op(op)?.dtypes.iter().find(|known| known.name() == dtype)?;
                 Some(Entry::Accuracy(op.to_owned(), dtype))
@@ -58,11 +63,12 @@ impl ProjectSuite {
         let mut tests: Vec<TestEntry> =
             contract.tests().into_iter().map(|test| self.listed(test.to_string(), &Entry::Test(test))).collect();
         tests.extend(self.regressions());
-        for op in &contract.ops {
-            if contract.policies.accuracy {
+        if contract.policies.accuracy {
+            let own = contract.kernels.iter().filter_map(|kernel| contract.op_of(kernel));
+            for op in contract.ops.iter().cloned().chain(own) {
                 for dtype in &op.dtypes {
-                    let name = format!("accuracy::{}::{dtype}", op.name);
-                    tests.push(self.listed(name, &Entry::Accuracy(op.name.clone(), *dtype)));
+                    let name = format!("accuracy::{}::{dtype}", op.tested_as());
+                    tests.push(self.listed(name, &Entry::Accuracy(op.tested_as(), *dtype)));
                 }
             }
         }
@@ -78,7 +84,13 @@ impl ProjectSuite {
                 None => self.session.computed_by_kernel(&test.op),
                 Some(_) => self.session.not_executed(test),
             }),
-            Entry::Accuracy(op, dtype) => self.session.left_out(*dtype).or_else(|| self.session.computed_by_kernel(op)),
+            Entry::Accuracy(op, dtype) => self.session.left_out(*dtype).or_else(|| {
+                let test = TestName { op: op.clone(), dtype: *dtype, strategy: Strategy::Default };
+                match test.kernel() {
+                    None => self.session.computed_by_kernel(op),
+                    Some(_) => self.session.not_executed(&test),
+                }
+            }),
             Entry::Regressions(_) | Entry::Regression(_) | Entry::Artifact(..) => None,
         };
         TestEntry { name, cannot_run, regression: matches!(entry, Entry::Regression(_) | Entry::Regressions(_)) }
@@ -130,7 +142,11 @@ impl ProjectSuite {
                     if strategy.selects().is_none() {
                         entries.push(TestEntry {
                             name: format!("kernel::{}::{dtype}::{strategy}", kernel.name),
-                            cannot_run: Some("it names no `op`, so its tensors are not known".to_owned()),
+                            cannot_run: Some(
+                                "it names no `op`, so nothing says what its tensors are: write an [[ops]] with their schema, \
+                                 `op = ...` and a [kernels.launch]"
+                                    .to_owned(),
+                            ),
                             regression: false,
                         });
                     }

@@ -52,7 +52,7 @@ pub fn baseline<'a>(root: &'a Path, measured: &Measurement<'_>) -> Baseline<'a> 
     }
     Baseline {
         root,
-        file: Path::new(FOLDER).join("accuracy").join(format!("{op}.{dtype}.snap")),
+        file: Path::new(FOLDER).join("accuracy").join(format!("{}.{dtype}.snap", op.replace("::", "."))),
         description: format!("Errors of op {op} on {dtype} over its fixed cases, lower is better."),
         info: vec![
             ("dtype", dtype.to_string()),

@@ -17,6 +17,9 @@ pub struct Line {
     pub outputs: Vec<OutputLine>,
     /// Wall-clock time of the subject, in microseconds.
     pub subject_microseconds: u64,
+    /// What the subject says of its run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// Error statistics of one output, see [`Statistics`] for their meaning.

@@ -163,6 +163,8 @@ pub fn usage(program: &str) -> String {
          \x20   GPUEMU_CASES=N         cases a test\n\
          \x20   GPUEMU_SEED=N          other cases\n\
          \x20   GPUEMU_STRATEGIES=A,B  other ways of choosing cases\n\
+         \x20   GPUEMU_SANITIZERS=A,B  what is watched while compiled kernels run: all, none, or some\n\
+         \x20   GPUEMU_COUNTERS=1      say what launches of compiled kernels executed\n\
          \x20   GPUEMU_REQUIRE=1       a test that cannot run on this host fails instead of being ignored\n\
          \x20   GPUEMU_JUNIT=PATH      leave a JUnit report there\n\
          \x20   RUST_TEST_THREADS, RUST_TEST_NOCAPTURE, RUST_TEST_SHUFFLE, RUST_TEST_SHUFFLE_SEED as for any test",

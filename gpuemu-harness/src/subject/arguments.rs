@@ -226,7 +226,14 @@ mod tests {
             ("causal".to_owned(), ParamValue::Bool(true)),
             ("mode".to_owned(), ParamValue::Text("tanh".to_owned())),
         ];
-        body(&mut Call { dtype: DType::Float32, inputs: &mut inputs, outputs, dims: &[], params: &params })
+        body(&mut Call {
+            dtype: DType::Float32,
+            inputs: &mut inputs,
+            outputs,
+            dims: &[],
+            params: &params,
+            notes: Vec::new(),
+        })
     }
 
     #[test]

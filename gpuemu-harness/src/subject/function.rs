@@ -240,7 +240,7 @@ mod tests {
     ];
 
     fn run(function: &Function, dtype: DType) -> std::result::Result<(), SubjectError> {
-        function.run(&mut Call { dtype, inputs: &mut [], outputs: &mut [], dims: &[], params: &[] })
+        function.run(&mut Call { dtype, inputs: &mut [], outputs: &mut [], dims: &[], params: &[], notes: Vec::new() })
     }
 
     #[test]

@@ -7,23 +7,35 @@ use crate::inspect::artifact::Artifact;
 use crate::inspect::committed::{self, is_written_by_hand, shown, source_of};
 use gpuemu_contract::{Argument, DType, Kernel, Launch, Op, OutputShape};
 use gpuemu_ptx::arch::Arch;
-use gpuemu_ptx::emulate::{Device, Launched, Module, Options, Sanitizers};
+use gpuemu_ptx::emulate::{Counters, Device, Launched, Module, Options, Sanitizers};
 use gpuemu_ptx::program::Program;
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A kernel that can be executed here. Every call has a device of its own: the answer is a function of the case.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct KernelSubject {
     /// What it is, for messages.
     description: String,
-    program: Program,
+    program: Arc<Program>,
     entry: String,
     arch: &'static Arch,
     dtypes: Vec<DType>,
     launch: Launch,
-    sanitizers: Sanitizers,
+    watch: Watch,
     inout: Vec<String>,
+    /// The order of blocks and warps, where it is not the usual one.
+    order: Option<u64>,
+}
+
+/// What is told of launches beside answers and faults.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Watch {
+    /// What is watched instead of what the kernel asks for.
+    pub sanitizers: Option<Sanitizers>,
+    /// Whether what is executed is counted.
+    pub counters: bool,
 }
 
 /// Instructions of one block, those of each warp counted, after which it counts as a loop without end.
@@ -43,38 +55,22 @@ impl KernelSubject {
         op: &Op,
         root: &Path,
         update: &str,
+        watch: Watch,
     ) -> Result<std::result::Result<KernelSubject, String>> {
-        let Some(launch) = &kernel.launch else {
+        if kernel.launch.is_none() {
             return Ok(Err("no [kernels.launch] says how it is started".to_owned()));
-        };
+        }
         if let Some(output) = op.schema.outputs.iter().find(|output| output.shape == OutputShape::FromReference) {
             return Ok(Err(format!("output `{}` of op `{}` declares no shape to write into", output.name, op.name)));
         }
         if kernel.source.is_none() {
             return Ok(Err("no `source` names what is compiled".to_owned()));
         }
-        let targets = targets(kernel, root, update)?;
         let mut reasons = Vec::new();
-        for target in &targets {
-            let artifact = Artifact::open(kernel, target, root, update)?;
-            let path = shown(&artifact.committed.path, root);
-            let subject = KernelSubject {
-                description: format!("kernel {} ({path} on an emulated {target})", kernel.name),
-                entry: artifact.function().name.to_string(),
-                arch: artifact.arch,
-                program: artifact.program,
-                dtypes: kernel.dtypes.clone(),
-                launch: launch.clone(),
-                sanitizers: Sanitizers {
-                    races: kernel.sanitizers.races,
-                    initialisation: kernel.sanitizers.uninitialised_reads,
-                    inputs: kernel.sanitizers.input_writes,
-                },
-                inout: op.schema.inputs.iter().filter(|input| input.inout).map(|input| input.name.clone()).collect(),
-            };
-            match subject.load() {
-                Ok(_) => return Ok(Ok(subject)),
-                Err(error) => reasons.push(format!("{path}: {error}")),
+        for target in &targets(kernel, root, update)? {
+            match KernelSubject::of_target(kernel, op, target, root, update, watch)? {
+                Ok(subject) => return Ok(Ok(subject)),
+                Err(reason) => reasons.push(reason),
             }
         }
         Ok(Err(match reasons.is_empty() {
@@ -83,11 +79,84 @@ impl KernelSubject {
         }))
     }
 
+    /// As [`KernelSubject::open`], for one target.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn of_target(
+        kernel: &Kernel,
+        op: &Op,
+        target: &str,
+        root: &Path,
+        update: &str,
+        watch: Watch,
+    ) -> Result<std::result::Result<KernelSubject, String>> {
+        let Some(launch) = &kernel.launch else {
+            return Ok(Err("no [kernels.launch] says how it is started".to_owned()));
+        };
+        let artifact = Artifact::open(kernel, target, root, update)?;
+        let path = shown(&artifact.committed.path, root);
+        let subject = KernelSubject {
+            description: format!("kernel {} ({path} on an emulated {target})", kernel.name),
+            entry: artifact.function().name.to_string(),
+            arch: artifact.arch,
+            program: Arc::new(artifact.program),
+            dtypes: kernel.dtypes.clone(),
+            launch: launch.clone(),
+            watch: Watch {
+                sanitizers: watch.sanitizers.or(Some(Sanitizers {
+                    races: kernel.sanitizers.races,
+                    initialisation: kernel.sanitizers.uninitialised_reads,
+                    inputs: kernel.sanitizers.input_writes,
+                    indices: kernel.sanitizers.index_wraps,
+                })),
+                ..watch
+            },
+            order: None,
+            inout: op.schema.inputs.iter().filter(|input| input.inout).map(|input| input.name.clone()).collect(),
+        };
+        Ok(match subject.load() {
+            Ok(_) => Ok(subject),
+            Err(error) => Err(format!("{path}: {error}")),
+        })
+    }
+
     fn load(&self) -> std::result::Result<(Device, Module), gpuemu_ptx::Error> {
-        let options = Options { budget: BUDGET, sanitizers: self.sanitizers, ..Options::default() };
+        let options = Options {
+            budget: BUDGET,
+            sanitizers: self.watch.sanitizers.unwrap_or(Sanitizers::ALL),
+            counters: self.watch.counters,
+            seed: self.order,
+            ..Options::default()
+        };
         let mut device = Device::new(self.arch, options)?;
-        let module = device.load_entry(self.program.clone(), &self.entry)?;
+        let module = device.load_entry((*self.program).clone(), &self.entry)?;
         Ok((device, module))
+    }
+
+    /// Runs one case and says what the launch did, where that is counted.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Subject::run`].
+    pub fn launch(&self, call: &mut Call<'_>) -> std::result::Result<Option<Counters>, SubjectError> {
+        let internal =
+            |error: gpuemu_ptx::Error| SubjectError { kind: "emulator", message: error.to_string(), fault: false };
+        let (mut device, module) = self.load().map_err(internal)?;
+        let is_inout = |name: &str| self.inout.iter().any(|inout| inout == name);
+        let placement = Placement::new(call, device.memory_mut(), |name| self.is_named(name), is_inout)?;
+        let shape = launch::shape(&self.launch, call)?;
+        let id = module.program().entry(&self.entry).map_err(internal)?;
+        let entry = module.program().function(id);
+        let address = |name: &str| placement.address(call, name);
+        let arguments = launch::arguments(&self.launch, call, entry, address, device.memory())?;
+        let launched = device.launch(&module, &self.entry, shape, &arguments).map_err(internal)?;
+        if let Some(error) = faulted(&launched) {
+            return Err(error);
+        }
+        placement.read_back(call, device.memory_mut())?;
+        Ok(launched.counters)
     }
 
     fn is_named(&self, tensor: &str) -> bool {
@@ -108,20 +177,9 @@ fn targets(kernel: &Kernel, root: &Path, update: &str) -> Result<Vec<String>> {
 
 impl Subject for KernelSubject {
     fn run(&self, call: &mut Call<'_>) -> std::result::Result<(), SubjectError> {
-        let internal =
-            |error: gpuemu_ptx::Error| SubjectError { kind: "emulator", message: error.to_string(), fault: false };
-        let (mut device, module) = self.load().map_err(internal)?;
-        let is_inout = |name: &str| self.inout.iter().any(|inout| inout == name);
-        let placement = Placement::new(call, device.memory_mut(), |name| self.is_named(name), is_inout)?;
-        let shape = launch::shape(&self.launch, call)?;
-        let id = module.program().entry(&self.entry).map_err(internal)?;
-        let entry = module.program().function(id);
-        let arguments = launch::arguments(&self.launch, call, entry, |name| placement.address(call, name))?;
-        let launched = device.launch(&module, &self.entry, shape, &arguments).map_err(internal)?;
-        if let Some(error) = faulted(&launched) {
-            return Err(error);
-        }
-        placement.read_back(call, device.memory_mut())
+        let counters = self.launch(call)?;
+        call.notes.extend(counters.as_ref().map(described));
+        Ok(())
     }
 
     fn supports(&self, dtype: DType) -> bool {
@@ -130,6 +188,10 @@ impl Subject for KernelSubject {
 
     fn describe(&self) -> String {
         self.description.clone()
+    }
+
+    fn reordered(&self, seed: u64) -> Option<Arc<dyn Subject>> {
+        Some(Arc::new(KernelSubject { order: Some(seed), ..self.clone() }))
     }
 }
 
@@ -146,4 +208,23 @@ fn faulted(launched: &Launched) -> Option<SubjectError> {
         let _ = write!(message, "\n  and {more} more calls of printf");
     }
     Some(SubjectError { kind: fault.kind.name(), message, fault: true })
+}
+
+/// What a launch did, in a line.
+fn described(counters: &Counters) -> String {
+    let (loads, stores) = (&counters.global_loads, &counters.global_stores);
+    let accesses = counters.shared_loads.requests + counters.shared_stores.requests;
+    format!(
+        "executed {} instructions of warps, {:.0}% of their lanes; {} of {} branches diverged; {:.1} sectors a load and {:.1} a \
+         store of global memory; {} bank conflicts in {accesses} accesses to shared memory; {} barriers; {} atomics",
+        counters.instructions,
+        100.0 * counters.occupancy(),
+        counters.divergent_branches,
+        counters.branches,
+        loads.sectors_per_request(),
+        stores.sectors_per_request(),
+        counters.bank_conflicts(),
+        counters.barriers,
+        counters.global_atomics + counters.shared_atomics,
+    )
 }

@@ -1,9 +1,11 @@
 //! A `[kernels.launch]` with the numbers of one case: how many threads, and what the kernel is handed.
 
+use super::placement::{ALIGN, refused};
 use super::{Call, SubjectError};
 use crate::case::shape::bindings;
 use gpuemu_contract::{Argument as Declared, Expression, Launch, ParamValue};
 use gpuemu_ptx::emulate::{Argument, Shape};
+use gpuemu_ptx::memory::Global;
 use gpuemu_ptx::program::{Function, Parameter, ScalarType};
 
 /// The grid, the block and the dynamic shared memory of a case.
@@ -32,16 +34,18 @@ pub fn shape(launch: &Launch, call: &Call<'_>) -> Result<Shape, SubjectError> {
     })
 }
 
-/// The arguments of a case, tensors at the addresses that `address` gives.
+/// The arguments of a case, tensors at the addresses that `address` gives, and what the kernel has for itself in `memory`.
 ///
 /// # Errors
 ///
-/// A value that the kernel's parameter does not take. Whether there are as many as parameters, the device says.
+/// A value that the kernel's parameter does not take, and a workspace that the device has no room for. Whether there are
+/// as many as parameters, the device says.
 pub fn arguments(
     launch: &Launch,
     call: &Call<'_>,
     entry: &Function,
     address: impl Fn(&str) -> Option<u64>,
+    memory: &Global,
 ) -> Result<Vec<Argument>, SubjectError> {
     let bindings = bindings(call.dims, call.params);
     let parameters = entry.parameters.iter().map(Some).chain(std::iter::repeat(None));
@@ -60,7 +64,22 @@ pub fn arguments(
                 _ => Ok(Argument::Integer(i128::from(value))),
             }
         }
+        Declared::Workspace(expression) => {
+            let value = value_of("workspace", expression, &bindings)?;
+            let bytes = u64::try_from(value)
+                .map_err(|_| wrong(format!("the launch's workspace `{expression}` has {value} bytes")))?;
+            memory.allocate(bytes, ALIGN, "the workspace").map(Argument::Pointer).map_err(refused)
+        }
         Declared::Typed(kind, text) => {
+            // Of a float the bits would pass for an integer, and the other way round.
+            let taken = parameter.map(|parameter| (&parameter.name, ScalarType::from(parameter.ty)));
+            if let Some((name, ty)) = taken
+                && (ty.is_float() && kind.starts_with(['s', 'u']) || is_integer(ty) && kind.contains('f'))
+            {
+                return Err(wrong(format!(
+                    "the launch's argument `{kind}:{text}` is {kind}, and the kernel's parameter `{name}` is {ty}"
+                )));
+            }
             let param = call.params.iter().find(|(name, _)| name == text).map(|(_, value)| value);
             typed(kind, text, param).ok_or_else(|| {
                 let value = param.map_or_else(String::new, |value| format!(" (here {value})"));
@@ -69,6 +88,12 @@ pub fn arguments(
         }
     };
     launch.args.iter().zip(parameters).map(one).collect()
+}
+
+/// Whether a parameter is declared as an integer, and not as bits.
+fn is_integer(ty: ScalarType) -> bool {
+    use ScalarType::*;
+    matches!(ty, S8 | S16 | S32 | S64 | U8 | U16 | U32 | U64)
 }
 
 fn value_of(what: &str, expression: &Expression, bindings: &[(String, i64)]) -> Result<i64, SubjectError> {

@@ -10,6 +10,7 @@ pub mod script;
 use crate::tensor::Tensor;
 use gpuemu_contract::{DType, ParamValue};
 use std::fmt;
+use std::sync::Arc;
 
 /// What a subject is given, and where it leaves its answers.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub struct Call<'a> {
     pub dims: &'a [(String, u64)],
     /// The case's parameters.
     pub params: &'a [(String, ParamValue)],
+    /// What the subject has to say of the run beside its answers, a line each.
+    pub notes: Vec<String>,
 }
 
 /// Something that computes the output under test.
@@ -38,6 +41,13 @@ pub trait Subject: Send + Sync {
 
     /// What it is, in a few words for messages: `function softmax`, `script scripts/softmax_op.py`.
     fn describe(&self) -> String;
+
+    /// The same with what runs side by side in it taken up in another order, one for each seed. `None` where nobody but the
+    /// subject itself says in which order it works.
+    fn reordered(&self, seed: u64) -> Option<Arc<dyn Subject>> {
+        let _ = seed;
+        None
+    }
 }
 
 /// A subject that could not answer.

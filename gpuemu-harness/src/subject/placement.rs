@@ -24,7 +24,7 @@ pub struct Placement {
 }
 
 /// The alignment of memory that CUDA gives out.
-const ALIGN: u64 = 256;
+pub const ALIGN: u64 = 256;
 
 impl Placement {
     /// Copies the tensors that `named` accepts to the device. The region of a tensor ends with its last element, so that
@@ -100,6 +100,7 @@ fn place(name: &str, tensor: &Tensor, role: Role, memory: &mut Global) -> Result
     Ok(Placed { base, origin, start, bytes })
 }
 
-fn refused(error: gpuemu_ptx::Error) -> SubjectError {
+/// The error of memory that the device does not give or take.
+pub fn refused(error: gpuemu_ptx::Error) -> SubjectError {
     SubjectError { kind: "memory", message: error.to_string(), fault: false }
 }

@@ -1,6 +1,7 @@
 //! One block: its warps, each in turn, until all have left.
 
 use super::context::{Barrier, BlockState, Context};
+use super::launch::mixed;
 use super::problem::Trouble;
 use super::warp::{Outcome, Warp};
 use crate::fault::Action;
@@ -257,11 +258,7 @@ impl<'a> Block<'a> {
 
 /// A number from a seed, a block and a round.
 fn shuffled(seed: u64, block: u64, round: u32) -> u64 {
-    // SplitMix64's finaliser.
-    let mut x = seed ^ block.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(round).wrapping_mul(0xd1b5_4a32_d192_ed03);
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
+    mixed(seed ^ block.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(round).wrapping_mul(0xd1b5_4a32_d192_ed03))
 }
 
 /// The place of a turn in one of the orders of so many warps: a rotation, forwards or backwards.

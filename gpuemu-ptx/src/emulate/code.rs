@@ -2,6 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::counters::Counted;
 use super::demand::Demand;
 use super::op::Op;
 use super::registers::Row;
@@ -38,6 +39,8 @@ pub struct Code {
     pub passed: FxHashSet<(u32, u32)>,
     /// The entry.
     pub entry: FunctionId,
+    /// What is counted, in the order of the code; empty where nothing is.
+    pub counted: Vec<Counted>,
 }
 
 /// One function.

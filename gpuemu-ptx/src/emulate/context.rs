@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::code::Code;
+use super::counters::Count;
 use super::launch::Launch;
 use super::output::Printed;
-use super::problem::Trouble;
+use super::problem::{Trouble, Wrapped};
 use super::warp::{Arrival, Reduction};
 use crate::memory::shadow::{self, Meeting};
 use crate::memory::{Cache, Global, Local, Shared};
@@ -35,6 +36,10 @@ pub struct Context<'a> {
     pub limit: u64,
     /// What an instruction found wrong.
     pub trouble: Option<Trouble>,
+    /// An index that wrapped around, and whose access is about to fail.
+    pub wrapped: Option<Wrapped>,
+    /// What is counted of each instruction; empty where nothing is.
+    pub counts: Vec<Count>,
     /// Bytes that `malloc` gave out.
     pub heap: &'a AtomicU64,
     /// What was printed.

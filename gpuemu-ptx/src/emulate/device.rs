@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::counters::{self, Counters};
 use super::grid;
 use super::launch::Launch;
 use super::module::Module;
@@ -58,6 +59,8 @@ pub struct Launched {
     pub printed: Vec<Printed>,
     /// Instructions that were executed, those of each warp counted.
     pub instructions: u64,
+    /// What it did, where the module was loaded with [`Options::counters`].
+    pub counters: Option<Counters>,
     /// Why it did not end well.
     pub fault: Option<Fault>,
 }
@@ -113,7 +116,7 @@ impl Device {
     ///
     /// Text that is no PTX, or an instruction in it that cannot be executed, with its line.
     pub fn load(&mut self, text: &str) -> Result<Module> {
-        Module::load(Program::read(text)?, None, &self.arch, &mut self.global)
+        Module::load(Program::read(text)?, None, &self.arch, &self.options, &mut self.global)
     }
 
     /// Loads one entry of a program, whatever the others are.
@@ -122,7 +125,7 @@ impl Device {
     ///
     /// No entry of that name, or an instruction in it that cannot be executed.
     pub fn load_entry(&mut self, program: Program, entry: &str) -> Result<Module> {
-        Module::load(program, Some(entry), &self.arch, &mut self.global)
+        Module::load(program, Some(entry), &self.arch, &self.options, &mut self.global)
     }
 
     /// Runs an entry to its end.
@@ -140,6 +143,7 @@ impl Device {
         let refused = |error: CudaError, reason: String| Launched {
             printed: Vec::new(),
             instructions: 0,
+            counters: None,
             fault: Some(Fault::new(FaultKind::InvalidLaunch(error), entry).because(reason)),
         };
         if let Err((error, reason)) = self.check(function, shape, code.shared) {
@@ -169,7 +173,8 @@ impl Device {
             shared: code.shared + shape.shared,
             local: local.next_multiple_of(16),
             depth: DEPTH,
-            budget: self.options.budget,
+            // Each instruction that is counted has an operation before it.
+            budget: if code.counted.is_empty() { self.options.budget } else { self.options.budget.saturating_mul(2) },
             heap: self.options.heap,
             parameters,
             parameter_base: self.parameters,
@@ -183,7 +188,9 @@ impl Device {
         let report = grid::run(code, &launch, &self.global, shadow.as_ref(), self.options.threads);
         let told = |stopped| report::fault(stopped, code, &launch, module.program(), entry, &self.global);
         let fault = report.stopped.map(told);
-        Ok(Launched { printed: report.printed, instructions: report.instructions, fault })
+        let counters = (!code.counted.is_empty()).then(|| counters::summed(&code.counted, &report.counts));
+        let instructions = counters.as_ref().map_or(report.instructions, |counters| counters.instructions);
+        Ok(Launched { printed: report.printed, instructions, counters, fault })
     }
 
     /// A fault for every tensor declared as an output ([`Role::Output`]) of which some byte was not written since it was

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::block::{Block, BlockOutcome};
 use super::code::Code;
 use super::context::{BARRIERS, Barrier, BlockState, Context};
+use super::counters::{self, Count};
 use super::launch::Launch;
 use super::output::Printed;
-use super::problem::Trouble;
+use super::problem::{Trouble, Wrapped};
 use crate::memory::{Cache, Global, Shared, shadow};
 
 /// Blocks that wait for others at once, where blocks are run in turn.
@@ -22,15 +23,17 @@ pub struct Report {
     pub printed: Vec<Printed>,
     /// Instructions that were executed, those of each warp counted.
     pub instructions: u64,
-    /// The first fault, by number of its block.
+    /// What was counted of each instruction.
+    pub counts: Vec<Count>,
+    /// The first fault, in the order of blocks.
     pub stopped: Option<Stopped>,
 }
 
 /// Where and why a launch stopped.
 #[derive(Debug)]
 pub struct Stopped {
-    /// The block.
-    pub number: u64,
+    /// How many blocks were taken up before its own.
+    pub turn: u64,
     /// Where it is in the grid.
     pub block: [u32; 3],
     /// The thread.
@@ -39,13 +42,17 @@ pub struct Stopped {
     pub place: u32,
     /// Why.
     pub trouble: Trouble,
+    /// An index that wrapped around before, in the same lane.
+    pub wrapped: Option<Wrapped>,
 }
 
 /// What a worker of the host found.
 #[derive(Default)]
 struct Found {
+    /// With the turn of the block.
     printed: Vec<(u64, Vec<Printed>)>,
     instructions: u64,
+    counts: Vec<Count>,
     stopped: Option<Stopped>,
 }
 
@@ -75,6 +82,8 @@ fn context<'a>(
         steps: 0,
         limit: launch.budget,
         trouble: None,
+        wrapped: None,
+        counts: vec![Count::default(); code.counted.len()],
         heap,
         printed: Vec::new(),
     }
@@ -107,26 +116,28 @@ pub fn run(code: &Code, launch: &Launch, global: &Global, grid: Option<&shadow::
     let mut printed = Vec::new();
     for one in found {
         report.instructions += one.instructions;
+        counters::merge(&mut report.counts, &one.counts);
         printed.extend(one.printed);
         if let Some(stopped) = one.stopped
-            && report.stopped.as_ref().is_none_or(|before| stopped.number < before.number)
+            && report.stopped.as_ref().is_none_or(|before| stopped.turn < before.turn)
         {
             report.stopped = Some(stopped);
         }
     }
-    printed.sort_by_key(|(block, _)| *block);
-    let last = report.stopped.as_ref().map_or(u64::MAX, |stopped| stopped.number);
-    report.printed = printed.into_iter().filter(|(block, _)| *block <= last).flat_map(|(_, printed)| printed).collect();
+    printed.sort_by_key(|(turn, _)| *turn);
+    let last = report.stopped.as_ref().map_or(u64::MAX, |stopped| stopped.turn);
+    report.printed = printed.into_iter().filter(|(turn, _)| *turn <= last).flat_map(|(_, printed)| printed).collect();
     report
 }
 
 fn no_room(launch: &Launch) -> Stopped {
     Stopped {
-        number: 0,
+        turn: 0,
         block: [0; 3],
         thread: [0; 3],
         place: 0,
         trouble: Trouble::StackOverflow { lane: 0, depth: launch.depth },
+        wrapped: None,
     }
 }
 
@@ -146,32 +157,36 @@ fn side_by_side(
         found.stopped = Some(no_room(launch));
         return found;
     };
+    let order = launch.order();
     loop {
-        let number = next.fetch_add(1, Relaxed);
-        if number >= launch.blocks() || number > first_stopped.load(Relaxed) {
+        let turn = next.fetch_add(1, Relaxed);
+        if turn >= launch.blocks() || turn > first_stopped.load(Relaxed) {
+            found.counts = context.counts;
             return found;
         }
-        block.start(number, &context);
+        block.start(order.block(turn), &context);
         let outcome = block.run(&mut context, false);
         found.instructions += context.steps;
         if !context.printed.is_empty() {
-            found.printed.push((number, std::mem::take(&mut context.printed)));
+            found.printed.push((turn, std::mem::take(&mut context.printed)));
         }
         if let BlockOutcome::Fault { warp, place } = outcome {
-            found.stopped = Some(stopped(&block, &mut context, warp, place));
-            first_stopped.fetch_min(number, Relaxed);
+            found.stopped = Some(stopped(&block, turn, &mut context, warp, place));
+            first_stopped.fetch_min(turn, Relaxed);
+            found.counts = context.counts;
             return found;
         }
     }
 }
 
-fn stopped(block: &Block<'_>, context: &mut Context<'_>, warp: u32, place: u32) -> Stopped {
+fn stopped(block: &Block<'_>, turn: u64, context: &mut Context<'_>, warp: u32, place: u32) -> Stopped {
     let trouble = context.trouble.take().unwrap_or(Trouble::Trap { lane: 0 });
     Stopped {
-        number: block.state.number,
+        turn,
         block: block.state.position,
         thread: block.thread(warp, trouble.lane()),
         place,
+        wrapped: context.wrapped.take().filter(|wrapped| wrapped.lane == trouble.lane()),
         trouble,
     }
 }
@@ -180,35 +195,40 @@ fn stopped(block: &Block<'_>, context: &mut Context<'_>, warp: u32, place: u32) 
 fn in_turn(code: &Code, launch: &Launch, global: &Global, grid: Option<&shadow::Grid>, heap: &AtomicU64) -> Found {
     let mut found = Found::default();
     let mut context = context(code, launch, global, grid, heap);
-    let (mut waiting, mut spare): (VecDeque<Block<'_>>, Vec<Block<'_>>) = (VecDeque::new(), Vec::new());
+    let (mut waiting, mut spare): (VecDeque<(u64, Block<'_>)>, Vec<Block<'_>>) = (VecDeque::new(), Vec::new());
+    let order = launch.order();
     let mut next = 0;
     loop {
         let begins = next < launch.blocks() && waiting.len() < RESIDENT;
-        let mut block = if begins {
+        let (turn, mut block) = if begins {
             let Some(mut block) = spare.pop().or_else(|| Block::new(&context)) else {
                 found.stopped = Some(no_room(launch));
                 return found;
             };
-            block.start(next, &context);
+            block.start(order.block(next), &context);
             next += 1;
-            block
+            (next - 1, block)
         } else {
             match waiting.pop_front() {
-                Some(block) => block,
-                None => return found,
+                Some(taken) => taken,
+                None => {
+                    found.counts = context.counts;
+                    return found;
+                }
             }
         };
         let before = if begins { 0 } else { block.steps() };
         let outcome = block.run(&mut context, true);
         found.instructions += context.steps - before;
         if !context.printed.is_empty() {
-            found.printed.push((block.state.number, std::mem::take(&mut context.printed)));
+            found.printed.push((turn, std::mem::take(&mut context.printed)));
         }
         match outcome {
             BlockOutcome::Finished => spare.push(block),
-            BlockOutcome::Paused => waiting.push_back(block),
+            BlockOutcome::Paused => waiting.push_back((turn, block)),
             BlockOutcome::Fault { warp, place } => {
-                found.stopped = Some(stopped(&block, &mut context, warp, place));
+                found.stopped = Some(stopped(&block, turn, &mut context, warp, place));
+                found.counts = context.counts;
                 return found;
             }
         }

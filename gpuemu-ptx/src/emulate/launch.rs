@@ -31,8 +31,51 @@ pub struct Launch {
     pub multiprocessors: u32,
     /// What is watched.
     pub sanitizers: Sanitizers,
-    /// The order of warps, where it is not the usual one.
+    /// The order of blocks and warps, where it is not the usual one.
     pub seed: Option<u64>,
+}
+
+/// In which order blocks are taken up.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    /// Blocks of the grid.
+    blocks: u64,
+    /// From one block to the next: has no factor in common with their number.
+    step: u64,
+    /// The first block.
+    first: u64,
+}
+
+impl Order {
+    /// The usual one, by number, or one of the others.
+    fn new(blocks: u64, seed: Option<u64>) -> Self {
+        let Some(seed) = seed.filter(|_| blocks > 1) else { return Self { blocks, step: 1, first: 0 } };
+        let (mut step, first) = (mixed(seed) % blocks, mixed(!seed) % blocks);
+        while common_divisor(step, blocks) != 1 {
+            step = (step + 1) % blocks;
+        }
+        Self { blocks, step, first }
+    }
+
+    /// The block that is taken up after so many others.
+    pub fn block(self, turn: u64) -> u64 {
+        let (turn, step) = (u128::from(turn), u128::from(self.step));
+        ((turn * step + u128::from(self.first)) % u128::from(self.blocks.max(1))) as u64
+    }
+}
+
+/// SplitMix64's finaliser.
+pub fn mixed(mut x: u64) -> u64 {
+    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}
+
+fn common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 impl Launch {
@@ -51,9 +94,38 @@ impl Launch {
         self.grid.iter().map(|&extent| u64::from(extent)).product()
     }
 
+    /// In which order its blocks are taken up.
+    pub fn order(&self) -> Order {
+        Order::new(self.blocks(), self.seed)
+    }
+
     /// Where a block is in the grid.
     pub fn position(&self, block: u64) -> [u32; 3] {
         let (x, y) = (u64::from(self.grid[0]), u64::from(self.grid[1]));
         [(block % x) as u32, (block / x % y) as u32, (block / (x * y)) as u32]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_has_its_turn() {
+        for blocks in (1..40).chain([96, 97, 128, 1000, 1001]) {
+            for seed in [None, Some(0), Some(1), Some(99), Some(u64::MAX)] {
+                let order = Order::new(blocks, seed);
+                let mut taken: Vec<u64> = (0..blocks).map(|turn| order.block(turn)).collect();
+                let usual = taken.iter().zip(0..).all(|(&block, turn)| block == turn);
+                assert!(usual || seed.is_some(), "{blocks}");
+                taken.sort_unstable();
+                assert!(taken.iter().zip(0..).all(|(&block, turn)| block == turn), "{blocks} {seed:?}");
+            }
+        }
+        // The largest grid: 2^31 - 1 blocks by 65,535 by 65,535.
+        let most = 0x7fff_ffff * 65_535 * 65_535;
+        let order = Order::new(most, Some(7));
+        assert!(order.block(most - 1) < most);
+        assert_ne!(Order::new(1000, Some(1)).block(1), Order::new(1000, Some(2)).block(1));
     }
 }

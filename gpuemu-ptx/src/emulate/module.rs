@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::code::Code;
 use super::decode::{self, Settings};
+use super::options::Options;
 use super::spaces;
 use crate::arch::Arch;
 use crate::error::{Error, Result};
@@ -19,7 +20,13 @@ pub struct Module {
 
 impl Module {
     /// Loads the entries asked for, or all of them.
-    pub(super) fn load(mut program: Program, entry: Option<&str>, arch: &Arch, global: &mut Global) -> Result<Self> {
+    pub(super) fn load(
+        mut program: Program,
+        entry: Option<&str>,
+        arch: &Arch,
+        options: &Options,
+        global: &mut Global,
+    ) -> Result<Self> {
         if let Some(target) = program.targets.first() {
             let made_for = Arch::named(target)?;
             if !arch.runs(made_for) {
@@ -40,7 +47,13 @@ impl Module {
             Some(name) => vec![program.entry(name)?],
             None => program.entries().map(|(id, _)| id).collect(),
         };
-        let settings = Settings { arch, wide: super::op::host_is_wide(), addresses: &addresses };
+        let settings = Settings {
+            arch,
+            wide: super::op::host_is_wide(),
+            addresses: &addresses,
+            counters: options.counters,
+            indices: options.sanitizers.indices,
+        };
         let mut codes = FxHashMap::default();
         for id in entries {
             codes.insert(id, decode::decode(&program, id, settings)?);

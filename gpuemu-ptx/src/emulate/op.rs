@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::context::Context;
-use super::registers::{FULL, LANES, Lane, PARTS, WHOLE};
+use super::registers::{LANES, Lane};
 use super::warp::Warp;
 
 /// What happens after an instruction.
@@ -125,30 +125,17 @@ macro_rules! elementwise {
             #[inline(always)]
             fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
                 let f = closure::<F>();
-                let mut kept = MaybeUninit::<[[D::Store; 8]; PARTS]>::uninit();
-                // Where some lanes keep what they have, the result goes beside it first.
-                let to = match mask {
-                    FULL => warp.registers.parts_mut::<D>(op.d),
-                    _ => kept.as_mut_ptr().cast(),
-                };
-                $(let $field = warp.registers.parts::<$ty>(op.$field);)*
-                for part in 0..PARTS {
-                    // SAFETY: a register, and what is kept, has so many parts. Operands may be the result itself: all of
-                    // a part is read before it is written.
-                    unsafe {
-                        $(let $field = $field.add(part).read();)*
-                        let mut out = [D::Store::default(); 8];
-                        for lane in 0..8 {
-                            out[lane] = f(op.imm, $($ty::unpack($field[lane])),*).pack();
-                        }
-                        to.add(part).write(out);
-                    }
+                $(let $field = warp.registers.stored::<$ty>(op.$field);)*
+                // A loop over all lanes into memory of its own becomes vector code, whatever the closure is; the result may
+                // be one of the operands.
+                let mut out = MaybeUninit::<[D::Store; LANES]>::uninit();
+                let lanes = out.as_mut_ptr().cast::<D::Store>();
+                for lane in 0..LANES {
+                    // SAFETY: there are so many lanes.
+                    unsafe { lanes.add(lane).write(f(op.imm, $($ty::unpack($field[lane])),*).pack()) };
                 }
-                if mask != FULL {
-                    // SAFETY: written just now.
-                    let kept = unsafe { kept.assume_init_ref() };
-                    warp.registers.blend::<D>(op.d, kept, mask);
-                }
+                // SAFETY: written just now.
+                warp.registers.write::<D>(op.d, unsafe { out.assume_init_ref() }, mask);
                 Signal::Next
             }
         }
@@ -211,10 +198,12 @@ impl<F: Fn(u64, A, B) -> bool + Copy, A: Lane, B: Lane> Body for Compare<F, A, B
     fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let f = closure::<F>();
         let (a, b) = (warp.registers.stored::<A>(op.a), warp.registers.stored::<B>(op.b));
-        let mut holds = 0;
+        // The bit of each lane first, then all of them: two loops that become vector code.
+        let mut bits = [0u32; LANES];
         for lane in 0..LANES {
-            holds |= u32::from(f(op.imm, A::unpack(a[lane]), B::unpack(b[lane]))) << lane;
+            bits[lane] = if f(op.imm, A::unpack(a[lane]), B::unpack(b[lane])) { 1 << lane } else { 0 };
         }
+        let holds = bits.iter().fold(0, |all, bit| all | bit);
         let with = warp.registers.truth(op.c);
         let combine = |x: u32| match op.imm >> 62 {
             0 => x & with,
@@ -264,20 +253,16 @@ impl<A: Lane> Body for Select<A> {
     #[inline(always)]
     fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let first = warp.registers.truth(op.c);
-        let mut kept = [[A::Store::default(); 8]; PARTS];
-        let (a, b) = (warp.registers.parts::<A>(op.a), warp.registers.parts::<A>(op.b));
-        for (part, kept) in kept.iter_mut().enumerate() {
-            // SAFETY: a register has so many parts.
-            let (a, b) = unsafe { (a.add(part).read(), b.add(part).read()) };
-            let whole = &WHOLE[(first >> (8 * part)) as usize & 255];
-            for lane in 0..8 {
-                kept[lane] = A::mix(whole[lane], a[lane], b[lane]);
-            }
+        let (a, b) = (warp.registers.stored::<A>(op.a), warp.registers.stored::<A>(op.b));
+        let mut out = MaybeUninit::<[A::Store; LANES]>::uninit();
+        let lanes = out.as_mut_ptr().cast::<A::Store>();
+        for lane in 0..LANES {
+            let whole = (first << (31 - lane)) as i32 >> 31;
+            // SAFETY: there are so many lanes.
+            unsafe { lanes.add(lane).write(A::mix(whole as u32, a[lane], b[lane])) };
         }
-        match mask {
-            FULL => warp.registers.set::<A>(op.d, &kept),
-            _ => warp.registers.blend::<A>(op.d, &kept, mask),
-        }
+        // SAFETY: written just now.
+        warp.registers.write::<A>(op.d, unsafe { out.assume_init_ref() }, mask);
         Signal::Next
     }
 }

@@ -12,17 +12,19 @@ pub struct Sanitizers {
     pub initialisation: bool,
     /// Writes to tensors that are declared as inputs.
     pub inputs: bool,
+    /// Index arithmetic of 32 bits that wrapped around before it became an address. Modules are loaded with it or without.
+    pub indices: bool,
 }
 
 impl Sanitizers {
     /// All of them.
-    pub const ALL: Self = Self { races: true, initialisation: true, inputs: true };
+    pub const ALL: Self = Self { races: true, initialisation: true, inputs: true, indices: true };
     /// None of them.
-    pub const NONE: Self = Self { races: false, initialisation: false, inputs: false };
+    pub const NONE: Self = Self { races: false, initialisation: false, inputs: false, indices: false };
 
-    /// Whether any is on.
+    /// Whether any is on that remembers what became of memory.
     pub fn any(self) -> bool {
-        self != Self::NONE
+        self.races || self.initialisation || self.inputs
     }
 }
 
@@ -33,10 +35,12 @@ pub struct Options {
     pub threads: usize,
     /// Instructions that one block may run, those of each warp counted, before it counts as a loop without end.
     pub budget: u64,
-    /// The order in which warps take turns, from a seed; `None` for that of their numbers.
+    /// The order in which blocks are taken up and warps take turns, from a seed; `None` for that of their numbers.
     pub seed: Option<u64>,
     /// What is watched. Memory remembers what it takes only where any is on when the device is made.
     pub sanitizers: Sanitizers,
+    /// Whether what a launch executes is counted: [`super::Counters`]. Modules are loaded with it or without.
+    pub counters: bool,
     /// Bytes that `malloc` in kernels may give out in one launch: CUDA's default is 8 MiB.
     pub heap: u64,
     /// What device addresses look like.
@@ -52,6 +56,7 @@ impl Default for Options {
             budget: 1 << 30,
             seed: None,
             sanitizers: Sanitizers::ALL,
+            counters: false,
             heap: 8 << 20,
             addressing: Addressing::Virtual,
             multiprocessors: 108,

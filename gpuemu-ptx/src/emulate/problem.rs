@@ -26,6 +26,8 @@ pub enum Trouble {
         /// What the access does.
         action: Action,
     },
+    /// An index of 32 bits wrapped around and leads to another place of a tensor.
+    IndexWraps(Wrapped),
     /// `trap`.
     Trap {
         /// The first lane that came.
@@ -138,6 +140,25 @@ pub enum Trouble {
     },
 }
 
+/// An index of 32 bits that is not what its sums and products come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wrapped {
+    /// The lane.
+    pub lane: u32,
+    /// What they come to.
+    pub exact: i64,
+    /// Whether the index has a sign.
+    pub signed: bool,
+    /// The instruction that made an address of it.
+    pub place: u32,
+    /// The address that was accessed.
+    pub address: u64,
+    /// How many bytes.
+    pub bytes: u32,
+    /// What was done.
+    pub action: Action,
+}
+
 impl Trouble {
     /// The lane that found it.
     pub fn lane(&self) -> u32 {
@@ -147,6 +168,7 @@ impl Trouble {
                 Finding::Race(race) => u32::from(race.lane),
                 Finding::Uninitialised { lane, .. } | Finding::InputWritten { lane, .. } => u32::from(lane),
             },
+            Self::IndexWraps(wrapped) => wrapped.lane,
             Self::Trap { lane }
             | Self::Assertion { lane, .. }
             | Self::BranchIndex { lane, .. }

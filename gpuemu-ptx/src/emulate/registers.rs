@@ -3,11 +3,10 @@
 //! A row holds 32 bits of every lane. Registers of 8, 16 and 32 bits are one row, zero-extended; registers of 64 bits are
 //! two rows read as 32 words of 64 bits; 128 bits are four. Predicates are bits of one word, a word a predicate.
 
+use std::mem::MaybeUninit;
+
 /// Lanes of a warp.
 pub const LANES: usize = 32;
-
-/// Parts of eight lanes: as much as the host computes at once.
-pub const PARTS: usize = LANES / 8;
 
 /// All lanes.
 pub const FULL: u32 = u32::MAX;
@@ -181,49 +180,34 @@ impl Registers {
         L::unpack(self.stored::<L>(register)[lane])
     }
 
-    /// The parts of a register, [`PARTS`] of them.
+    /// A register as it is written, all lanes at once.
     #[inline(always)]
-    pub fn parts<L: Lane>(&self, register: i32) -> *const [L::Store; 8] {
-        self.place(register).cast()
-    }
-
-    /// The parts of a register that is written.
-    #[inline(always)]
-    pub fn parts_mut<L: Lane>(&mut self, register: i32) -> *mut [L::Store; 8] {
+    pub fn row_mut<L: Lane>(&mut self, register: i32) -> &mut [L::Store; LANES] {
         debug_assert!(register >= 0);
-        // SAFETY: as in `place`; destinations are never constants.
-        unsafe { self.base.add(register as usize).cast() }
-    }
-
-    /// Writes the lanes of a mask.
-    #[inline(always)]
-    pub fn blend<L: Lane>(&mut self, register: i32, values: &[[L::Store; 8]; PARTS], mask: u32) {
-        let (to, from) = (self.parts_mut::<L>(register), values.as_ptr());
-        // SAFETY: a register of this type has so many rows, all initialised, and so have the values; they lie elsewhere.
-        unsafe {
-            match L::ROWS {
-                1 => blend::<u32>(to.cast(), from.cast(), mask),
-                2 => blend::<u64>(to.cast(), from.cast(), mask),
-                _ => blend::<u128>(to.cast(), from.cast(), mask),
-            }
-        }
-    }
-
-    /// Writes all lanes.
-    #[inline(always)]
-    pub fn set<L: Lane>(&mut self, register: i32, values: &[[L::Store; 8]; PARTS]) {
-        // SAFETY: a register of this type has so many parts.
-        unsafe { self.parts_mut::<L>(register).cast::<[[L::Store; 8]; PARTS]>().write(*values) }
+        // SAFETY: as in `stored`; destinations are never constants, and `self` is borrowed alone.
+        unsafe { &mut *self.base.add(register as usize).cast() }
     }
 
     /// Writes the lanes of a mask.
     #[inline(always)]
     pub fn write<L: Lane>(&mut self, register: i32, values: &[L::Store; LANES], mask: u32) {
-        // SAFETY: the same values, counted otherwise.
-        let values: &[[L::Store; 8]; PARTS] = unsafe { &*values.as_ptr().cast() };
-        match mask {
-            FULL => self.set::<L>(register, values),
-            _ => self.blend::<L>(register, values, mask),
+        let to: *mut L::Store = self.row_mut::<L>(register).as_mut_ptr();
+        if mask == FULL {
+            // SAFETY: a row of 32 lanes, which `self` owns.
+            unsafe { copy::<L>(values.as_ptr(), to) };
+            return;
+        }
+        // Beside it, so that the values themselves need no place in memory where the mask is full.
+        let mut kept = MaybeUninit::<[L::Store; LANES]>::uninit();
+        let from: *mut L::Store = kept.as_mut_ptr().cast();
+        // SAFETY: rows of 32 lanes of so many bytes, one of them the warp's own.
+        unsafe {
+            copy::<L>(values.as_ptr(), from);
+            match L::ROWS {
+                1 => blend::<u32>(to.cast(), from.cast(), mask),
+                2 => blend::<u64>(to.cast(), from.cast(), mask),
+                _ => blend::<u128>(to.cast(), from.cast(), mask),
+            }
         }
     }
 
@@ -247,13 +231,37 @@ impl Registers {
     }
 }
 
+/// Copies all lanes, 32 bytes at a time: what was computed in vectors of as many goes straight from the host's registers
+/// to the row, which a copy of memory would not let it.
+///
+/// # Safety
+///
+/// Both places have 32 lanes; they are the same or do not overlap.
+#[inline(always)]
+unsafe fn copy<L: Lane>(from: *const L::Store, to: *mut L::Store) {
+    #[cfg(target_arch = "x86_64")]
+    for part in 0..size_of::<L::Store>() {
+        use std::arch::x86_64::__m256i;
+        // SAFETY: the caller's: 32 lanes are as many parts of 32 bytes as a lane has bytes.
+        unsafe {
+            let value = from.cast::<__m256i>().add(part).read_unaligned();
+            to.cast::<__m256i>().add(part).write_unaligned(value);
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: the caller's.
+    unsafe {
+        std::ptr::copy(from, to, LANES)
+    };
+}
+
 /// Copies the lanes of a mask.
 ///
 /// # Safety
 ///
 /// Both places have 32 lanes, and do not overlap.
 #[inline(never)]
-unsafe fn blend<T: Lane<Store = T>>(to: *mut T, from: *const T, mask: u32) {
+unsafe fn blend<T: Copy>(to: *mut T, from: *const T, mask: u32) {
     #[cfg(target_arch = "x86_64")]
     if size_of::<T>() < 16 && std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: the caller's, and the host has AVX2.
@@ -290,20 +298,3 @@ unsafe fn blend_wide<T>(to: *mut std::arch::x86_64::__m256i, from: *const std::a
         }
     }
 }
-
-/// For every mask of eight lanes the lanes in full: a table, since hosts store under a mask slowly.
-pub static WHOLE: [[u32; 8]; 256] = {
-    let mut table = [[0; 8]; 256];
-    let mut mask = 0;
-    while mask < 256 {
-        let mut lane = 0;
-        while lane < 8 {
-            if mask >> lane & 1 != 0 {
-                table[mask][lane] = u32::MAX;
-            }
-            lane += 1;
-        }
-        mask += 1;
-    }
-    table
-};

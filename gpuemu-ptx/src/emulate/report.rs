@@ -3,7 +3,7 @@
 use super::code::Code;
 use super::grid::Stopped;
 use super::launch::Launch;
-use super::problem::Trouble;
+use super::problem::{Trouble, Wrapped};
 use crate::fault::{Accessed, Action, Fault, FaultKind, Other, Site, Thread};
 use crate::memory::shadow::{Finding, Seen};
 use crate::memory::{Global, Place};
@@ -47,9 +47,36 @@ pub fn fault(
                 _ => fault,
             }
         }
-        _ => described(&stopped, kernel, global, code, launch, program),
+        Trouble::IndexWraps(wrapped) => {
+            let Wrapped { action, bytes, address, .. } = wrapped;
+            let place = global.place(address, bytes);
+            let accessed = Accessed { action, bytes, address, place };
+            let fault = Fault { accessed: Some(accessed), ..Fault::new(FaultKind::IndexWraps, kernel) };
+            fault.because(wrapped_to(wrapped, code, program))
+        }
+        _ => {
+            let fault = described(&stopped, kernel, global, code, launch, program);
+            let wrapped = stopped
+                .wrapped
+                .filter(|wrapped| fault.accessed.as_ref().is_some_and(|accessed| accessed.address == wrapped.address));
+            match wrapped {
+                Some(wrapped) => fault.because(wrapped_to(wrapped, code, program)),
+                None => fault,
+            }
+        }
     };
     fault.by(thread).at(here)
+}
+
+/// What an index should be and is.
+fn wrapped_to(wrapped: Wrapped, code: &Code, program: &Program) -> String {
+    let Wrapped { exact, signed, .. } = wrapped;
+    let held = if signed { i64::from(exact as i32) } else { i64::from(exact as u32) };
+    let at = match site(wrapped.place, code, program) {
+        site if site == Site::default() => String::new(),
+        site => format!(", at {site}"),
+    };
+    format!("its index is computed in 32 bits{at}: {exact} wraps around to {held}")
 }
 
 /// A thread as a sanitizer remembers it.
@@ -183,6 +210,6 @@ fn described(
         }
         Trouble::BadFree { reason, .. } => new(FaultKind::InvalidFree).because(reason.clone()),
         // Told above.
-        Trouble::Found { .. } => new(FaultKind::IllegalAddress),
+        Trouble::Found { .. } | Trouble::IndexWraps(_) => new(FaultKind::IllegalAddress),
     }
 }

@@ -1,6 +1,7 @@
 //! Which registers hold a value that may still be read.
 
 use super::blocks::{BlockId, Flow};
+use super::grouped::Grouped;
 
 /// What instructions read and write, registers and instructions as dense numbers.
 pub trait Accesses {
@@ -20,8 +21,8 @@ pub trait Accesses {
 /// value to keep.
 #[derive(Clone, Debug)]
 pub struct Liveness {
-    starts: Vec<u32>,
-    live: Vec<u32>,
+    /// By block, those live where it begins.
+    live: Grouped,
     /// Whether only one instruction writes a register.
     written_once: Vec<bool>,
 }
@@ -33,7 +34,8 @@ impl Liveness {
     pub fn new(flow: &Flow, accesses: &impl Accesses) -> Self {
         let written_once = written_once(flow, accesses);
         let (exposed, kills) = block_summaries(flow, accesses, &written_once);
-        let (exposed, kills) = (Groups::new(accesses.registers(), &exposed), Groups::new(accesses.registers(), &kills));
+        let (exposed, kills) =
+            (Grouped::new(accesses.registers(), &exposed), Grouped::new(accesses.registers(), &kills));
         // For every register, walk back from the blocks that read it to the blocks that write it.
         let (mut killed_by, mut live_for) = (vec![NEVER; flow.blocks.len()], vec![NEVER; flow.blocks.len()]);
         let mut pairs = Vec::new();
@@ -60,13 +62,12 @@ impl Liveness {
                 }
             }
         }
-        let groups = Groups::new(flow.blocks.len(), &pairs);
-        Self { starts: groups.starts, live: groups.members, written_once }
+        Self { live: Grouped::new(flow.blocks.len(), &pairs), written_once }
     }
 
     /// The registers live where a block begins, in order.
     pub fn live_in(&self, block: BlockId) -> &[u32] {
-        &self.live[self.starts[block.0 as usize] as usize..self.starts[block.0 as usize + 1] as usize]
+        self.live.of(block.0)
     }
 
     /// The registers live where a block ends, in order.
@@ -138,33 +139,4 @@ fn block_summaries(flow: &Flow, accesses: &impl Accesses, written_once: &[bool])
         }
     }
     (exposed, kills)
-}
-
-/// Pairs grouped by their first number, in order within a group.
-struct Groups {
-    starts: Vec<u32>,
-    members: Vec<u32>,
-}
-
-impl Groups {
-    fn new(groups: usize, pairs: &[(u32, u32)]) -> Self {
-        let mut starts = vec![0_u32; groups + 1];
-        for &(group, _) in pairs {
-            starts[group as usize + 1] += 1;
-        }
-        for group in 0..groups {
-            starts[group + 1] += starts[group];
-        }
-        let mut next = starts.clone();
-        let mut members = vec![0; pairs.len()];
-        for &(group, member) in pairs {
-            members[next[group as usize] as usize] = member;
-            next[group as usize] += 1;
-        }
-        Self { starts, members }
-    }
-
-    fn of(&self, group: u32) -> &[u32] {
-        &self.members[self.starts[group as usize] as usize..self.starts[group as usize + 1] as usize]
-    }
 }

@@ -221,7 +221,12 @@ fn taking_part(mask: u32, lane: usize) -> u64 {
 
 /// Whether lane `i` is at the first address plus `i * width`.
 #[inline(always)]
-pub(super) fn consecutive(addresses: &[u64; LANES], width: u64) -> bool {
+pub(crate) fn consecutive(addresses: &[u64; LANES], width: u64) -> bool {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if vector::is_there() {
+        // SAFETY: the host has AVX2.
+        return unsafe { vector::consecutive(addresses, width) };
+    }
     let mut apart = 0;
     for (lane, &address) in addresses.iter().enumerate() {
         apart |= address ^ addresses[0].wrapping_add(lane as u64 * width);
@@ -232,6 +237,11 @@ pub(super) fn consecutive(addresses: &[u64; LANES], width: u64) -> bool {
 /// Whether all lanes that take part lie within the view, aligned to `width` bytes, a power of two.
 #[inline(always)]
 pub(super) fn fits(view: View, addresses: &[u64; LANES], mask: u32, width: u64) -> bool {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if mask == u32::MAX && vector::is_there() {
+        // SAFETY: the host has AVX2.
+        return unsafe { vector::fit(view.base, view.bytes, addresses, width) };
+    }
     // A negative limit makes every lane fall outside.
     let limit = view.bytes.wrapping_sub(width);
     let (mut outside, mut low) = (0, 0);
@@ -255,6 +265,55 @@ pub(super) fn inside(base: u64, bytes: u64, addresses: &[u64; LANES], mask: u32,
         outside |= (offset | limit.wrapping_sub(offset)) & taking_part(mask, lane);
     }
     (outside | limit) >> 63 == 0
+}
+
+/// Loads an element a lane from places that follow each other from `first` on. `false` where that is not possible at
+/// once, with nothing done.
+///
+/// # Safety
+///
+/// As for [`load`].
+#[inline(always)]
+pub(super) unsafe fn load_run<T: Element, M: Mode>(view: View, first: u64, out: &mut [T; LANES]) -> bool {
+    let bytes = size_of::<[T; LANES]>();
+    let Some(at) = run(view, first, bytes) else { return false };
+    // SAFETY: `run` found all bytes within the view, at a multiple of 8.
+    unsafe {
+        match M::RACING {
+            true => copy_racing(at, out.as_mut_ptr().cast(), bytes),
+            false => std::ptr::copy_nonoverlapping(at, out.as_mut_ptr().cast(), bytes),
+        }
+    }
+    true
+}
+
+/// As [`load_run`], a store.
+///
+/// # Safety
+///
+/// As for [`store`].
+#[inline(always)]
+pub(super) unsafe fn store_run<T: Element, M: Mode>(view: View, first: u64, values: &[T; LANES]) -> bool {
+    let bytes = size_of::<[T; LANES]>();
+    let Some(at) = run(view, first, bytes) else { return false };
+    // SAFETY: as in `load_run`.
+    unsafe {
+        match M::RACING {
+            true => copy_racing(values.as_ptr().cast(), at, bytes),
+            false => std::ptr::copy_nonoverlapping(values.as_ptr().cast(), at, bytes),
+        }
+    }
+    true
+}
+
+/// Where bytes from an address on lie, if all are within the view, aligned to 8, and as they are in the host's memory.
+#[inline(always)]
+fn run(view: View, first: u64, bytes: usize) -> Option<*mut u8> {
+    let offset = first.wrapping_sub(view.base);
+    let fits = view.bytes >= bytes as u64 && offset <= view.bytes - bytes as u64;
+    // SAFETY: within the view.
+    let at = fits.then(|| unsafe { view.host.add(offset as usize) })?;
+    (cfg!(target_endian = "little") && (at as usize).is_multiple_of(8) && first.is_multiple_of(8)).then_some(at)
 }
 
 /// Loads `N` elements a lane. `false` where some lane does not fit, with nothing done.

@@ -272,20 +272,22 @@ impl Global {
         Ok(base)
     }
 
+    fn beginning_at(&mut self, base: u64) -> Result<&mut Region> {
+        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match table.regions.binary_search_by_key(&base, |region| region.base()) {
+            Ok(index) => Ok(&mut table.regions[index]),
+            Err(_) => Err(Error::Memory(format!("no region begins at {base:#x}"))),
+        }
+    }
+
     /// Says what the region at `base` is to kernels, and how large its elements are in bytes (0: unknown).
     ///
     /// # Errors
     ///
     /// No region begins there.
     pub fn declare(&mut self, base: u64, role: Role, element: u32) -> Result<()> {
-        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
-        match table.regions.binary_search_by_key(&base, |region| region.base()) {
-            Ok(index) => {
-                table.regions[index].declare(role, element);
-                Ok(())
-            }
-            Err(_) => Err(Error::Memory(format!("no region begins at {base:#x}"))),
-        }
+        self.beginning_at(base)?.declare(role, element);
+        Ok(())
     }
 
     /// `bytes` bytes from `from` on, counted from the start of the region at `base`, belong to no element of its tensor: the
@@ -295,11 +297,7 @@ impl Global {
     ///
     /// No region begins there, or the bytes are not all within it.
     pub fn exclude(&mut self, base: u64, from: u64, bytes: u64) -> Result<()> {
-        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let Ok(index) = table.regions.binary_search_by_key(&base, |region| region.base()) else {
-            return Err(Error::Memory(format!("no region begins at {base:#x}")));
-        };
-        let region = &mut table.regions[index];
+        let region = self.beginning_at(base)?;
         if from.checked_add(bytes).is_none_or(|end| end > region.bytes()) {
             return Err(Error::Memory(format!(
                 "{}: a gap of {bytes} bytes at {from} is not within its {} bytes",
@@ -323,14 +321,8 @@ impl Global {
     ///
     /// No region begins there.
     pub fn forget(&mut self, base: u64) -> Result<()> {
-        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
-        match table.regions.binary_search_by_key(&base, |region| region.base()) {
-            Ok(index) => {
-                table.regions[index].forget_writes();
-                Ok(())
-            }
-            Err(_) => Err(Error::Memory(format!("no region begins at {base:#x}"))),
-        }
+        self.beginning_at(base)?.forget_writes();
+        Ok(())
     }
 
     /// `bytes` bytes from `from` on, counted from the start of the region at `base`, count as not written: what is left
@@ -340,11 +332,7 @@ impl Global {
     ///
     /// No region begins there, or the bytes are not all within it.
     pub fn forget_part(&mut self, base: u64, from: u64, bytes: u64) -> Result<()> {
-        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let Ok(index) = table.regions.binary_search_by_key(&base, |region| region.base()) else {
-            return Err(Error::Memory(format!("no region begins at {base:#x}")));
-        };
-        let region = &mut table.regions[index];
+        let region = self.beginning_at(base)?;
         if from.checked_add(bytes).is_none_or(|end| end > region.bytes()) {
             let message = format!("{}: {bytes} bytes at {from} are not within its {}", region.name(), region.bytes());
             return Err(Error::Memory(message));
@@ -553,6 +541,21 @@ impl Global {
         if let Some((region, written)) = self.find(address).and_then(|region| Some((region, region.written()?))) {
             written.insert(address - region.base(), bytes);
         }
+    }
+
+    /// Loads an element of 4 or 8 bytes a lane from places that follow each other from `first` on, where the region that
+    /// the instruction accessed last holds all; `false` elsewhere, with nothing loaded.
+    #[inline(always)]
+    pub fn load_run<T: Element>(&self, cache: &Cache<'_>, first: u64, out: &mut [T; LANES]) -> bool {
+        // SAFETY: as in `load`.
+        cache.region.is_some_and(|region| unsafe { access::load_run::<T, Racing>(region.readable(), first, out) })
+    }
+
+    /// As [`Global::load_run`], a store.
+    #[inline(always)]
+    pub fn store_run<T: Element>(&self, cache: &Cache<'_>, first: u64, values: &[T; LANES]) -> bool {
+        // SAFETY: as in `store`.
+        cache.region.is_some_and(|region| unsafe { access::store_run::<T, Racing>(region.writable(), first, values) })
     }
 
     /// Loads `N` elements of every lane that takes part; the other lanes of `out` stay.

@@ -58,6 +58,21 @@ impl Shared {
         access::blame(self.view(), addresses, mask, width).expect("some lane does not fit")
     }
 
+    /// Loads an element of 4 or 8 bytes a lane from places that follow each other from `first` on; `false` where not all
+    /// are there or aligned to 8 bytes, with nothing loaded.
+    #[inline(always)]
+    pub fn load_run<T: Element>(&self, first: u64, out: &mut [T; LANES]) -> bool {
+        // SAFETY: as in `load`.
+        unsafe { access::load_run::<T, Alone>(self.view(), first, out) }
+    }
+
+    /// As [`Shared::load_run`], a store.
+    #[inline(always)]
+    pub fn store_run<T: Element>(&mut self, first: u64, values: &[T; LANES]) -> bool {
+        // SAFETY: as in `store`.
+        unsafe { access::store_run::<T, Alone>(self.view(), first, values) }
+    }
+
     /// Loads `N` elements of every lane that takes part; the other lanes of `out` stay.
     ///
     /// # Errors

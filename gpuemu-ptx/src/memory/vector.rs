@@ -13,6 +13,48 @@ pub(super) fn is_there() -> bool {
     std::arch::is_x86_feature_detected!("avx2")
 }
 
+/// Whether lane `i` is at the first address plus `i * width`.
+///
+/// # Safety
+///
+/// The host has AVX2.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn consecutive(addresses: &[u64; LANES], width: u64) -> bool {
+    let width = width as i64;
+    let mut expected =
+        _mm256_add_epi64(_mm256_set1_epi64x(addresses[0] as i64), _mm256_setr_epi64x(0, width, 2 * width, 3 * width));
+    let mut apart = _mm256_setzero_si256();
+    for part in 0..LANES / 4 {
+        // SAFETY: there are so many parts of four.
+        let here = unsafe { _mm256_loadu_si256(addresses.as_ptr().cast::<__m256i>().add(part)) };
+        apart = _mm256_or_si256(apart, _mm256_xor_si256(here, expected));
+        expected = _mm256_add_epi64(expected, _mm256_set1_epi64x(4 * width));
+    }
+    _mm256_testz_si256(apart, apart) == 1
+}
+
+/// Whether all lanes lie within `bytes` bytes from `base` on, aligned to `width` bytes, a power of two.
+///
+/// # Safety
+///
+/// The host has AVX2.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn fit(base: u64, bytes: u64, addresses: &[u64; LANES], width: u64) -> bool {
+    // A negative limit makes every lane fall outside.
+    let limit = bytes.wrapping_sub(width);
+    let (first, last) = (_mm256_set1_epi64x(base as i64), _mm256_set1_epi64x(limit as i64));
+    let (mut outside, mut low) = (last, _mm256_setzero_si256());
+    for part in 0..LANES / 4 {
+        // SAFETY: there are so many parts of four.
+        let here = unsafe { _mm256_loadu_si256(addresses.as_ptr().cast::<__m256i>().add(part)) };
+        let offset = _mm256_sub_epi64(here, first);
+        outside = _mm256_or_si256(outside, _mm256_or_si256(offset, _mm256_sub_epi64(last, offset)));
+        low = _mm256_or_si256(low, here);
+    }
+    let inside = _mm256_movemask_pd(_mm256_castsi256_pd(outside)) == 0;
+    inside && _mm256_testz_si256(low, _mm256_set1_epi64x(width as i64 - 1)) == 1
+}
+
 /// Loads 4 bytes of every lane.
 ///
 /// # Safety
@@ -122,6 +164,32 @@ pub(super) unsafe fn scatter4(host: *mut u8, base: u64, addresses: &[u64; LANES]
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_lane_out_of_place_is_seen() {
+        if !is_there() {
+            return;
+        }
+        let right: [u64; LANES] = std::array::from_fn(|lane| 4096 + 8 * lane as u64);
+        // SAFETY: the host has AVX2.
+        let (run, fits) = unsafe { (consecutive(&right, 8), fit(4096, 256, &right, 8)) };
+        assert!(run && fits);
+        for lane in 0..LANES {
+            for by in [1, 4, 8, 1 << 33, 1 << 63, u64::MAX, u64::MAX << 12] {
+                let mut wrong = right;
+                wrong[lane] = wrong[lane].wrapping_add(by);
+                let expected = wrong[lane].wrapping_sub(4096) <= 248 && wrong[lane].is_multiple_of(8);
+                // SAFETY: as above.
+                let (run, fits) = unsafe { (consecutive(&wrong, 8), fit(4096, 256, &wrong, 8)) };
+                assert!(!run, "{lane} {by}");
+                assert_eq!(fits, expected, "{lane} {by}");
+            }
+        }
+        for bytes in [0, 4, 8, 255] {
+            // SAFETY: as above.
+            assert!(!unsafe { fit(4096, bytes, &right, 8) }, "{bytes}");
+        }
+    }
 
     #[test]
     fn every_lane_gets_what_lies_at_its_place() {

@@ -14,4 +14,9 @@ pub mod integer;
 pub mod special;
 pub mod special_rows;
 mod special_tables;
+#[cfg(target_arch = "x86_64")]
+mod special_wide;
+mod sum_rule;
 pub mod tensor_core;
+#[cfg(target_arch = "x86_64")]
+mod tensor_core_wide;

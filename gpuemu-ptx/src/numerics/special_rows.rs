@@ -3,7 +3,9 @@
 
 use super::exact::Rounding;
 use super::float::{NAN32, is_nan32, mul32, mul32_ftz};
-use super::special_tables::{EX2, LG2, RCP, RSQRT, SQRT, Segment};
+use super::special_tables::{EX2, LG2, RCP, RSQRT, SQRT, Segment, Use};
+#[cfg(target_arch = "x86_64")]
+use super::special_wide;
 
 /// Lanes of a warp.
 const LANES: usize = 32;
@@ -36,43 +38,71 @@ fn mul(a: u32, b: f32) -> u32 {
 /// what the others add stays below 2^16.
 #[inline(always)]
 fn squares(x: &Row) -> Row {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the host has AVX2.
+        return unsafe { special_wide::squares(x) };
+    }
     let (mut y, mut sum) = ([0u16; LANES], [0u16; LANES]);
     for lane in 0..LANES {
-        y[lane] = (x[lane] >> 2) as u16;
+        y[lane] = (x[lane] >> 1) as u16 & !1;
     }
-    for bit in 0..15 {
+    for bit in 1..16 {
         for lane in 0..LANES {
-            let taken = ((y[lane] << (15 - bit)) as i16 >> 15) as u16;
-            sum[lane] = sum[lane].wrapping_add((y[lane] >> (14 - bit)) & taken);
+            // Shifted right by 18 less the bit's place in `x`, as the upper half of a product.
+            let shifted = (u32::from(y[lane]) * u32::from(y[lane] & 1 << bit)) >> 16;
+            sum[lane] = sum[lane].wrapping_add(shifted as u16);
         }
     }
     row(|lane| u32::from(sum[lane] >> 1))
 }
 
-/// How a table is used: its constants shifted left by `up`, `offset` added, the sum shifted right by `down`, the square
-/// shifted left by `square_up`.
-struct Use {
-    up: u32,
-    square_up: u32,
-    offset: i64,
-    down: u32,
+/// A table with a segment in one word: the constant in the upper half, then the slope in 20 bits, the curvature in 12.
+const fn packed<const N: usize>(table: &[Segment; N]) -> [u64; N] {
+    let mut packed = [0; N];
+    let mut at = 0;
+    while at < N {
+        let (constant, slope, curvature) = table[at];
+        assert!(slope >= -(1 << 19) && slope < 1 << 19 && curvature >= -(1 << 11) && curvature < 1 << 11);
+        packed[at] = (constant as u64) << 32 | (slope as u32 as u64) << 12 & 0xffff_ffff | curvature as u64 & 0xfff;
+        at += 1;
+    }
+    packed
 }
 
-/// The parabola of every lane; no sum is negative.
+static PACKED_EX2: [u64; 64] = packed(&EX2);
+static PACKED_RCP: [u64; 128] = packed(&RCP);
+static PACKED_RSQRT: [u64; 128] = packed(&RSQRT);
+static PACKED_LG2: [u64; 64] = packed(&LG2);
+
+/// The segment of every lane.
 #[inline(always)]
-fn parabolas<const N: usize>(table: &[Segment; N], how: &Use, index: &Row, x: &Row, square: &Row) -> Row {
-    let (mut constant, mut slope, mut curvature) = ([0i32; LANES], [0i32; LANES], [0i32; LANES]);
+fn segments<const N: usize>(table: &[u64; N], index: &Row) -> [u64; LANES] {
+    let mut segments = [0; LANES];
     for lane in 0..LANES {
-        (constant[lane], slope[lane], curvature[lane]) = table[index[lane] as usize % N];
+        segments[lane] = table[index[lane] as usize % N];
     }
-    let mut out = [0; LANES];
-    for lane in 0..LANES {
-        let first = i64::from(slope[lane]) * i64::from(x[lane] as i32);
-        let second = i64::from(curvature[lane]) * i64::from((square[lane] << how.square_up) as i32);
-        let sum = (i64::from(constant[lane]) << how.up) + first + second + how.offset;
-        out[lane] = (sum as u64 >> how.down) as u32;
+    segments
+}
+
+/// The parabola of every lane at `x`, with the square of `whole`; none is negative, all are shifted right by two more
+/// bits than the constants were shifted left. In 32 bits, by the upper and the lower seven bits of `x`, since what is cut
+/// below a sum of whole numbers cuts it alike.
+#[inline(always)]
+fn parabolas<const N: usize>(table: &[u64; N], how: &Use, index: &Row, x: &Row, whole: &Row) -> Row {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the host has AVX2.
+        return unsafe { special_wide::parabolas(table, how, index, x, whole) };
     }
-    out
+    let (segments, square) = (segments(table, index), squares(whole));
+    row(|lane| {
+        let (constant, rest) = ((segments[lane] >> 32) as i32, segments[lane] as i32);
+        let (slope, curvature) = (rest >> 12, rest << 20 >> 20);
+        let lower = slope * (x[lane] & 127) as i32 + curvature * (square[lane] << how.square_up) as i32 + how.offset;
+        let upper = slope * (x[lane] >> 7) as i32;
+        ((constant + ((upper + (lower >> 7)) >> (how.up - 7))) >> 2) as u32
+    })
 }
 
 /// As `special::assemble`, of one lane.
@@ -107,8 +137,8 @@ fn unit_ex2(a: &Row) -> Row {
     });
     let x = row(|lane| fixed[lane] & 0x1_ffff);
     let index = row(|lane| fixed[lane] >> 17 & 63);
-    let how = Use { up: 13, square_up: 0, offset: 0x77e2, down: 15 };
-    let sums = parabolas(&EX2, &how, &index, &x, &squares(&x));
+    let how = Use { up: 13, square_up: 0, offset: 0x77e2 };
+    let sums = parabolas(&PACKED_EX2, &how, &index, &x, &x);
     row(|lane| {
         let magnitude = a[lane] & !SIGN;
         let usual = assemble(0, fixed[lane] as i32 >> 23, sums[lane]);
@@ -136,8 +166,8 @@ pub fn ex2(a: &Row, ftz: bool) -> Row {
 fn unit_rcp(a: &Row) -> Row {
     let x = row(|lane| a[lane] & 0xffff);
     let index = row(|lane| a[lane] >> 16 & 127);
-    let how = Use { up: 13, square_up: 0, offset: 0x47e7, down: 15 };
-    let sums = parabolas(&RCP, &how, &index, &x, &squares(&row(|lane| 2 * x[lane])));
+    let how = Use { up: 13, square_up: 0, offset: 0x47e7 };
+    let sums = parabolas(&PACKED_RCP, &how, &index, &x, &row(|lane| 2 * x[lane]));
     row(|lane| {
         let (sign, field, mantissa) = (a[lane] & SIGN, a[lane] >> 23 & 255, a[lane] & 0x7f_ffff);
         let usual = assemble(sign, 126 - field as i32, sums[lane]);
@@ -169,8 +199,8 @@ fn unit_rsqrt(a: &Row) -> Row {
     let x = row(|lane| a[lane] & 0x1_ffff);
     // The lowest bit of the exponent, which is one more than that of the field.
     let index = row(|lane| (!(a[lane] >> 23) & 1) << 6 | a[lane] >> 17 & 63);
-    let how = Use { up: 14, square_up: 2, offset: 0x7fff, down: 16 };
-    let sums = parabolas(&RSQRT, &how, &index, &x, &squares(&x));
+    let how = Use { up: 14, square_up: 2, offset: 0x7fff };
+    let sums = parabolas(&PACKED_RSQRT, &how, &index, &x, &x);
     row(|lane| {
         let (field, mantissa) = ((a[lane] >> 23 & 255) as i32, a[lane] & 0x7f_ffff);
         let half = (field - 127) >> 1;
@@ -249,15 +279,13 @@ fn unit_sqrt(a: &Row) -> Row {
 #[inline(always)]
 fn unit_lg2(a: &Row) -> Row {
     let x = row(|lane| a[lane] & 0x1_ffff);
-    let square = squares(&x);
-    let (mut constant, mut slope, mut curvature) = ([0i32; LANES], [0i32; LANES], [0i32; LANES]);
-    for lane in 0..LANES {
-        (constant[lane], slope[lane], curvature[lane]) = LG2[(a[lane] >> 17 & 63) as usize];
-    }
+    let index = row(|lane| a[lane] >> 17 & 63);
+    let (segments, square) = (segments(&PACKED_LG2, &index), squares(&x));
     row(|lane| {
-        let fraction = (i64::from(constant[lane]) << 12)
-            + i64::from(slope[lane]) * i64::from(x[lane] as i32)
-            + i64::from(curvature[lane]) * i64::from((square[lane] << 1) as i32)
+        let rest = segments[lane] as i32;
+        let fraction = ((segments[lane] >> 32 << 12) as i64)
+            + i64::from(rest >> 12) * i64::from(x[lane] as i32)
+            + i64::from(rest << 20 >> 20) * i64::from((square[lane] << 1) as i32)
             + 0x3345;
         let field = (a[lane] >> 23 & 255) as i32;
         let sum = ((i64::from(field - 127) << 38) + fraction) >> 2;

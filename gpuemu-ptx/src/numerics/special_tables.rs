@@ -7,6 +7,16 @@
 /// Constant, slope, curvature.
 pub type Segment = (i32, i32, i32);
 
+/// How a table is used: its constants shifted left by `up`, the square by `square_up`, `offset` added.
+pub struct Use {
+    /// Bits that constants are shifted left by.
+    pub up: u32,
+    /// Bits that the square is.
+    pub square_up: u32,
+    /// What is added.
+    pub offset: i32,
+}
+
 /// 2^x by the top six bits of the fraction.
 #[rustfmt::skip]
 pub const EX2: [Segment; 64] = [

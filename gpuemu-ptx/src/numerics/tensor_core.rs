@@ -8,41 +8,10 @@
 use super::convert::{E4M3, E5M2, small_to_f16};
 use super::exact::{F16, F32, Rounding};
 use super::float::{NAN32, add32, fma64};
-
-/// How an architecture adds up the products of one format.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub struct SumRule {
-    /// Fraction bits that a term keeps behind the largest exponent.
-    pub fraction_bits: u32,
-    /// Products in one sum.
-    pub group: u32,
-    /// Mantissa bits of a binary32 result; the others are zero.
-    pub result_bits: u32,
-}
-
-/// The format of a matrix element.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum Element {
-    /// binary16.
-    F16,
-    /// bfloat16.
-    Bf16,
-    /// binary32 of which the low 13 bits are ignored.
-    Tf32,
-    /// fp8 with four exponent bits; no infinity.
-    E4m3,
-    /// fp8 with five exponent bits.
-    E5m2,
-}
-
-/// The format of the accumulator and of the result.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub enum Accumulator {
-    /// binary32, results cut toward zero.
-    F32,
-    /// binary16, results rounded to nearest even.
-    F16,
-}
+pub use super::sum_rule::{Accumulator, Element, SumRule};
+use super::sum_rule::{COLUMNS, SPECIAL, ZERO};
+#[cfg(target_arch = "x86_64")]
+use super::tensor_core_wide;
 
 /// An operand taken apart: `significand / 2^fraction * 2^exponent`. A zero has an exponent below all others, an infinity
 /// or NaN one above.
@@ -52,29 +21,11 @@ struct Part {
     exponent: i32,
 }
 
-/// Below the exponent of every product.
-const ZERO: i32 = -4096;
-/// Above the exponent of every product; a NaN's significand is 0, an infinity's its sign.
-const SPECIAL: i32 = 16384;
-
-impl Element {
-    /// Exponent and mantissa bits.
-    const fn widths(self) -> (u32, u32) {
-        match self {
-            Element::F16 => (5, 10),
-            Element::Bf16 => (8, 7),
-            Element::Tf32 => (8, 10),
-            Element::E4m3 => (4, 3),
-            Element::E5m2 => (5, 2),
-        }
-    }
-
-    #[inline(always)]
-    fn split(self, code: u32) -> Part {
-        let (exponent, mantissa) = self.widths();
-        let code = if self == Element::Tf32 { code >> 13 } else { code };
-        split(code, exponent, mantissa, self == Element::E4m3)
-    }
+#[inline(always)]
+fn split_element(element: Element, code: u32) -> Part {
+    let (exponent, mantissa) = element.widths();
+    let code = if element == Element::Tf32 { code >> 13 } else { code };
+    split(code, exponent, mantissa, element == Element::E4m3)
 }
 
 /// Takes a code apart; `full` formats have no infinity and one NaN.
@@ -96,9 +47,6 @@ fn split(code: u32, exponent: u32, mantissa: u32, full: bool) -> Part {
     }
 }
 
-/// Eight sums side by side.
-const COLUMNS: usize = 8;
-
 /// Columns of eight values.
 type Lanes = [i32; COLUMNS];
 
@@ -113,96 +61,17 @@ pub fn multiply_add<const M: usize, const K: usize>(
     b: &[[u32; COLUMNS]; K],
     c: &[[u32; COLUMNS]; M],
 ) -> [[u32; COLUMNS]; M] {
-    if accumulator == Accumulator::F32
-        && let Some(d) = usual(rule, formats, a, b, c)
-    {
-        return d;
+    #[cfg(target_arch = "x86_64")]
+    if accumulator == Accumulator::F32 && std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the host has AVX2.
+        if let Some(d) = unsafe { tensor_core_wide::multiply_add(rule, formats, a, b, c) } {
+            return d;
+        }
     }
     any(rule, formats, accumulator, a, b, c)
 }
 
-/// `multiply_add` into binary32 where no factor, addend or result is an infinity, NaN or subnormal result, so that each
-/// column takes the same road; `None` elsewhere.
-#[inline(always)]
-fn usual<const M: usize, const K: usize>(
-    rule: SumRule,
-    formats: (Element, Element),
-    a: &[[u32; K]; M],
-    b: &[[u32; COLUMNS]; K],
-    c: &[[u32; COLUMNS]; M],
-) -> Option<[[u32; COLUMNS]; M]> {
-    let fraction = formats.0.widths().1 + formats.1.widths().1;
-    let group = rule.group as usize;
-    // Products shifted up stay below 2^27, and sixteen of them below 2^31.
-    if rule.fraction_bits < fraction || rule.fraction_bits > 25 || group == 0 || group > 16 || !K.is_multiple_of(group)
-    {
-        return None;
-    }
-    let up = rule.fraction_bits - fraction;
-    let (c_up, c_down) = (rule.fraction_bits.saturating_sub(23), 23u32.saturating_sub(rule.fraction_bits) as i32);
-    let mut b_significand = [[0; COLUMNS]; K];
-    let mut b_exponent = [[ZERO; COLUMNS]; K];
-    for k in 0..K {
-        for n in 0..COLUMNS {
-            let part = formats.1.split(b[k][n]);
-            b_significand[k][n] = part.significand;
-            b_exponent[k][n] = part.exponent;
-        }
-    }
-    let mut unusual = [false; COLUMNS];
-    let mut d = *c;
-    for m in 0..M {
-        let (mut significand, mut exponent) = ([0; K], [0; K]);
-        for k in 0..K {
-            let part = formats.0.split(a[m][k]);
-            significand[k] = part.significand << up;
-            exponent[k] = part.exponent;
-        }
-        let mut out = d[m];
-        for first in (0..K).step_by(group) {
-            let (mut c_significand, mut largest) = ([0; COLUMNS], [0; COLUMNS]);
-            for n in 0..COLUMNS {
-                let part = split(out[n], 8, 23, false);
-                c_significand[n] = part.significand;
-                largest[n] = part.exponent;
-            }
-            let c_exponent = largest;
-            for k in first..first + group {
-                for n in 0..COLUMNS {
-                    largest[n] = largest[n].max(exponent[k] + b_exponent[k][n]);
-                }
-            }
-            let mut sum = [0i32; COLUMNS];
-            for k in first..first + group {
-                for n in 0..COLUMNS {
-                    let product = significand[k] * b_significand[k][n];
-                    let shift = (largest[n] - exponent[k] - b_exponent[k][n]).min(31) as u32;
-                    let sign = product >> 31;
-                    sum[n] += ((product.unsigned_abs() >> shift) as i32 ^ sign) - sign;
-                }
-            }
-            for n in 0..COLUMNS {
-                let shift = (largest[n] - c_exponent[n] + c_down).min(31) as u32;
-                let sign = c_significand[n] >> 31;
-                let term = ((c_significand[n].unsigned_abs() << c_up >> shift) as i32 ^ sign) - sign;
-                // Both are whole numbers below 2^32: binary64 holds their sum, and cutting its significand cuts the sum.
-                let total = (f64::from(sum[n]) + f64::from(term)).to_bits();
-                let place = largest[n] - rule.fraction_bits as i32;
-                let field = (total >> 52 & 2047) as i32 - 1023 + 127 + place;
-                let zero = total == 0;
-                let bits = (total >> 63 << 31) as u32 | (field as u32) << 23 | (total >> 29) as u32 & 0x7f_ffff;
-                let bits = bits & !((1 << (23 - rule.result_bits)) - 1);
-                unusual[n] |= largest[n] >= SPECIAL / 2 || !zero && !(1..=254).contains(&field);
-                out[n] = if zero { 0 } else { bits };
-            }
-        }
-        d[m] = out;
-    }
-    if unusual.contains(&true) { None } else { Some(d) }
-}
-
-/// `multiply_add` of anything.
-#[cold]
+/// `multiply_add` of anything, on any host.
 #[inline(never)]
 fn any<const M: usize, const K: usize>(
     rule: SumRule,
@@ -216,7 +85,7 @@ fn any<const M: usize, const K: usize>(
     let mut b_exponent = [[ZERO; COLUMNS]; K];
     for k in 0..K {
         for n in 0..COLUMNS {
-            let part = formats.1.split(b[k][n]);
+            let part = split_element(formats.1, b[k][n]);
             b_significand[k][n] = part.significand;
             b_exponent[k][n] = part.exponent;
         }
@@ -227,7 +96,7 @@ fn any<const M: usize, const K: usize>(
     for (row, out) in a.iter().zip(d.iter_mut()) {
         let mut parts = [Part { significand: 0, exponent: ZERO }; K];
         for (part, &code) in parts.iter_mut().zip(row) {
-            *part = formats.0.split(code);
+            *part = split_element(formats.0, code);
         }
         let mut from = 0;
         while from < K {
@@ -448,4 +317,70 @@ pub fn multiply_add_bits<const M: usize, const W: usize>(
         }
     }
     d
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    /// Codes of every kind: mostly in the middle of their range, some at its ends, some that are no numbers.
+    fn codes(element: Element, state: &mut u32) -> u32 {
+        let mut next = || {
+            *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            *state >> 8
+        };
+        let (exponent, mantissa) = element.widths();
+        let bits = exponent + mantissa + 1;
+        let code = match next() % 64 {
+            0 => (next() << 8) ^ next(),
+            1 => 0,
+            _ => {
+                let bias = (1 << (exponent - 1)) - 1;
+                let field = bias - 3 + next() % 6;
+                ((next() % 2) << (bits - 1)) | (field << mantissa) | (next() & ((1 << mantissa) - 1))
+            }
+        };
+        let unused = if element == Element::Tf32 { 13 } else { 0 };
+        (code & ((1u64 << bits) - 1) as u32) << unused
+    }
+
+    fn agrees<const K: usize>(rule: SumRule, formats: (Element, Element)) {
+        if !std::arch::is_x86_feature_detected!("avx2") {
+            return;
+        }
+        let (mut usual, mut state) = (0, K as u32);
+        for round in 0..400u32 {
+            let a: [[u32; K]; 16] = std::array::from_fn(|_| std::array::from_fn(|_| codes(formats.0, &mut state)));
+            let b: [[u32; COLUMNS]; K] = std::array::from_fn(|_| std::array::from_fn(|_| codes(formats.1, &mut state)));
+            let c: [[u32; COLUMNS]; 16] = std::array::from_fn(|m| {
+                std::array::from_fn(|n| match (round, m, n) {
+                    (0..8, _, _) => 0,
+                    (8..16, 3, 5) => 0x7f80_0000,
+                    (16..24, 7, 1) => 0x0000_1234,
+                    _ => codes(Element::Tf32, &mut state) | state & 0x1fff,
+                })
+            });
+            // SAFETY: the host has AVX2.
+            if let Some(d) = unsafe { tensor_core_wide::multiply_add(rule, formats, &a, &b, &c) } {
+                usual += 1;
+                assert_eq!(d, any(rule, formats, Accumulator::F32, &a, &b, &c), "{formats:?} {rule:?} {round}");
+            }
+        }
+        assert!(usual > 20, "{formats:?}: {usual} of 400");
+    }
+
+    #[test]
+    fn usual_sums_are_the_sums_of_the_model() {
+        let rule = |fraction_bits, group, result_bits| SumRule { fraction_bits, group, result_bits };
+        for format in [Element::F16, Element::Bf16] {
+            for rule in [rule(23, 4, 23), rule(24, 8, 23), rule(25, 16, 23)] {
+                agrees::<16>(rule, (format, format));
+            }
+        }
+        agrees::<8>(rule(24, 4, 23), (Element::Tf32, Element::Tf32));
+        agrees::<4>(rule(24, 4, 23), (Element::Tf32, Element::Tf32));
+        for formats in [(Element::E4m3, Element::E5m2), (Element::E5m2, Element::E4m3)] {
+            agrees::<32>(rule(13, 16, 13), formats);
+        }
+    }
 }

@@ -2,8 +2,10 @@
 //! refused.
 
 mod bench;
+mod counters;
 mod examples;
 mod faults;
+mod indices;
 mod instructions;
 mod launches;
 mod mutants;

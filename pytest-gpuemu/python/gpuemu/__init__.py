@@ -1,41 +1,5 @@
 """What test functions, conftest files and benchmarks of kernels use: `@gpuemu.op`, `@gpuemu.cases`, `gpuemu.check`."""
 
-from pytest_gpuemu import (
-    Case,
-    CaseFailed,
-    ConfigError,
-    Failure,
-    GpuemuError,
-    InternalError,
-    Mismatch,
-    NotFoundError,
-    ReferenceFailed,
-    RequestError,
-    Statistics,
-    TestVerdict,
-    Verdict,
-    __version__,
-    cases,
-    check,
-    op,
-)
-
-__all__ = [
-    "Case",
-    "CaseFailed",
-    "ConfigError",
-    "Failure",
-    "GpuemuError",
-    "InternalError",
-    "Mismatch",
-    "NotFoundError",
-    "ReferenceFailed",
-    "RequestError",
-    "Statistics",
-    "TestVerdict",
-    "Verdict",
-    "__version__",
-    "cases",
-    "check",
-    "op",
-]
+# The names are listed once, in `pytest_gpuemu`.
+from pytest_gpuemu import *  # noqa: F403
+from pytest_gpuemu import __all__ as __all__

@@ -1,31 +1,5 @@
 """Unmodified Triton kernels on a machine with no GPU: what `pytest_gpuemu.triton` offers."""
 
-from pytest_gpuemu.triton import (
-    AutotuneError,
-    AutotuneWarning,
-    KernelFault,
-    activate,
-    active,
-    array,
-    deactivate,
-    emulated,
-    last_launch,
-    lend,
-    lint,
-    metrics,
-)
-
-__all__ = [
-    "AutotuneError",
-    "AutotuneWarning",
-    "KernelFault",
-    "activate",
-    "active",
-    "array",
-    "deactivate",
-    "emulated",
-    "last_launch",
-    "lend",
-    "lint",
-    "metrics",
-]
+# The names are listed once, in `pytest_gpuemu.triton`.
+from pytest_gpuemu.triton import *  # noqa: F403
+from pytest_gpuemu.triton import __all__ as __all__

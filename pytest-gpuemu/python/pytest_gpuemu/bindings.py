@@ -27,6 +27,13 @@ class Binding:
 
 
 _bound: dict[str, list[Binding]] = {}
+# Ops in the order in which functions were bound to them.
+_log: list[str] = []
+
+
+def bound_so_far() -> int:
+    """How many functions were ever bound."""
+    return len(_log)
 
 
 def op(name: str, *, dtypes: Sequence[str] | None = None, arrays: str | None = None) -> Callable[[Function], Function]:
@@ -42,6 +49,7 @@ def op(name: str, *, dtypes: Sequence[str] | None = None, arrays: str | None = N
         own = _bound.setdefault(name, [])
         # A module that is imported again replaces what it has bound.
         own[:] = [other for other in own if not place or other.place != place]
+        _log.append(name)
         own.append(Binding(function, place, None if dtypes is None else tuple(dtypes), arrays))
         return function
 
@@ -151,6 +159,14 @@ def bind_all(project: Project) -> None:
             except Exception as error:
                 reference = Failing(f"reference {info.reference}", calling.explain(error))
             project.bind_reference(info.name, reference)
+
+
+def bind_since(project: Project, count: int) -> None:
+    """Binds what was decorated after `count` functions had been."""
+    names = set(_log[count:])
+    for info in project.ops:
+        if info.name in names:
+            bind(project, info)
 
 
 def bind(project: Project, info: OpInfo) -> None:

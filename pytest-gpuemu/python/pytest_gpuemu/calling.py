@@ -242,6 +242,7 @@ class Reference:
         return answers
 
 
+# Modules that stand for others of their name, which Python itself knows.
 _of_roots: dict[tuple[str, str], types.ModuleType] = {}
 
 
@@ -268,7 +269,7 @@ def module_of(name: str, root: str) -> types.ModuleType:
             for key in [key for key in sys.modules if key == top or key.startswith(top + ".")]:
                 del sys.modules[key]
             sys.modules.update(others)
-    _of_roots[root, name] = module
+            _of_roots[root, name] = module
     return module
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_gpuemu import _core, bindings
+from pytest_gpuemu import _core
 
 if TYPE_CHECKING:
     from pytest_gpuemu.session import Run
@@ -17,15 +17,14 @@ if TYPE_CHECKING:
 PREFIX = "gpuemu."
 
 
-class Failed(Exception):
-    """A test failed; the message is the whole report."""
-
-
-class Level(pytest.Collector):
-    """One part of a test's name with what is below it."""
+class Level(pytest.Class):
+    """One part of a test's name with what is below it. Editors show classes as levels of a tree, and other collectors
+    not at all."""
 
     def __init__(self, *, tree: dict[str, Any], project: _core.Project, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        # Plugins may ask a class for its object.
+        self._obj = type(self.name, (), {})
         self.tree = tree
         self.project = project
 
@@ -77,6 +76,12 @@ class TestItem(pytest.Item):
         super().__init__(**kwargs)
         self.test, self.cannot_run, self.regression, self.line = listed
         self.project = project
+        self.failure: AssertionError | None = None
+
+    def fail(self, report: str) -> None:
+        """Ends the test with a report. Tools tell a failure from an error by the name of the exception's class."""
+        self.failure = AssertionError(report)
+        raise self.failure
 
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
         return self.path, self.line - 1, self.test
@@ -93,26 +98,19 @@ class TestItem(pytest.Item):
     def runtest(self) -> None:
         # A rerun tells of itself alone.
         self.user_properties[:] = [entry for entry in self.user_properties if not entry[0].startswith(PREFIX)]
-        self.rebind()
+        self.config.stash[_run_key()].bind_new(self.project)
         reason = self.project.cannot_run(self.test)
         if reason is not None:
             if self.project.requires:
-                raise Failed(f"{self.test} cannot run on this host: {reason}")
+                self.fail(f"{self.test} cannot run on this host: {reason}")
             pytest.skip(reason)
         failure, properties = self.project.run(self.test)
         self.user_properties.extend((PREFIX + name, value) for name, value in properties)
         if failure is not None:
-            raise Failed(failure.rstrip("\n"))
-
-    def rebind(self) -> None:
-        """Binds what has been decorated since the contract was read: test modules are imported after it."""
-        name = self.test.split("::")[0]
-        for info in self.project.ops:
-            if info.name == name:
-                bindings.bind(self.project, info)
+            self.fail(failure.rstrip("\n"))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        if isinstance(excinfo.value, Failed):
+        if excinfo.value is self.failure:
             return str(excinfo.value)
         if isinstance(excinfo.value, _core.GpuemuError):
             return f"{self.test} failed: {excinfo.value} [{excinfo.value.code}]"

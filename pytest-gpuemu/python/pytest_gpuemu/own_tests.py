@@ -89,6 +89,11 @@ class Case:
         """Outputs by name, full of poison; those whose shape is declared."""
         return {name: self._given[name] for name in self._case().outputs(True) if name in self._given}
 
+    @property
+    def expected(self) -> dict[str, Any]:
+        """The right answers by name, as NumPy arrays: float64, never rounded to the output's dtype."""
+        return dict(self._case().expected())
+
     def __getitem__(self, name: str) -> Any:
         """A tensor, a parameter or a dimension by name."""
         made = self._case()

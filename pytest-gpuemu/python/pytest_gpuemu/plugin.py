@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--gpuemu-case",
         metavar="SPEC",
-        help="run this one case in the test it names, as the replay line of a failure gives it (or @ and a saved file)",
+        help="run this one case in the test it names, as the replay line of a failure gives it (or =@ and a saved file)",
     )
     group.addoption("--gpuemu-config", metavar="FILE", help="the contract, instead of every gpuemu.toml that is found")
     group.addoption("--gpuemu-seed", metavar="N", help="parent seed of every case, instead of the contract's")

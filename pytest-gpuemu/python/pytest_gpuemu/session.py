@@ -28,6 +28,8 @@ class Run:
         self.case_alone = config.getoption("gpuemu_case") is not None
         self.named = plugin.contract_named(config)
         self.projects: dict[Path, _core.Project] = {}
+        # How many functions had been decorated when a contract's ops were bound.
+        self.bound: dict[int, int] = {}
         self.summary = Summary()
         try:
             _core.Project.check_settings(settings)
@@ -54,8 +56,16 @@ class Run:
         except ValueError:
             pass
         project = _core.Project(path, given, place=place.as_posix(), keep=keep, progress=self.summary.progress)
+        self.bound[id(project)] = bindings.bound_so_far()
         bindings.bind_all(project)
         return project
+
+    def bind_new(self, project: _core.Project) -> None:
+        """Binds what has been decorated since the contract was read: test modules are imported after it."""
+        count = bindings.bound_so_far()
+        if self.bound[id(project)] != count:
+            bindings.bind_since(project, self.bound[id(project)])
+            self.bound[id(project)] = count
 
     def owns(self, path: Path, case: str, given: dict[str, str]) -> bool:
         """Whether a case is one of this contract, where a run has several."""
@@ -107,8 +117,9 @@ class Hooks:
         return ContractFile.from_parent(parent, path=file_path, run=self.run)  # type: ignore[no-any-return]
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_collection(self, session: pytest.Session) -> None:
-        """Where no path is given, the contract at hand belongs to the run wherever `testpaths` points."""
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Where no path is given, the contract at hand belongs to the run wherever `testpaths` points. xdist hands the
+        paths to its workers right after this."""
         config = session.config
         run = self.run
         if config.args_source is pytest.Config.ArgsSource.ARGS:
@@ -148,9 +159,14 @@ class Hooks:
         self.run.summary.add(report)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        for path, project in self.run.projects.items():
-            lines = project.finish()
-            self.run.summary.told.extend(lines)
+        if session.config.option.collectonly:
+            return
+        for project in self.run.projects.values():
+            try:
+                self.run.summary.told.extend(project.finish())
+            except _core.GpuemuError as error:
+                self.run.summary.told.append(f"warning: {error}")
+            _keep_out_of_git(Path(project.root, ".gpuemu"))
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
             output["gpuemu"] = self.run.summary.told
@@ -161,6 +177,15 @@ class Hooks:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         self.run.summary.write(terminalreporter)
+
+
+def _keep_out_of_git(folder: Path) -> None:
+    """As pytest does with its own cache."""
+    try:
+        if folder.is_dir() and not (folder / ".gitignore").exists():
+            (folder / ".gitignore").write_text("*\n")
+    except OSError:
+        pass  # What could not be written there is told by the results.
 
 
 def _same(path: Path, other: Path) -> bool:

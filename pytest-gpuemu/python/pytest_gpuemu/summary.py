@@ -7,6 +7,7 @@ from typing import Any
 
 PREFIX = "gpuemu."
 SHOWN = 5
+LEAST = 0.0005
 SLOW_SECONDS = 1.0
 
 
@@ -58,6 +59,8 @@ class Summary:
         terminal.section("gpuemu")
         terminal.line(f"{counted(self.cases, 'case')} in {counted(self.tests, 'test')}")
         ranked = sorted(self.worst.items(), key=lambda entry: (-entry[1][0], entry[0]))
+        # Copies and integers have no error to speak of.
+        ranked = [entry for entry in ranked if entry[1][0] >= LEAST]
         shown = len(ranked) if terminal.verbosity > 0 else SHOWN
         for place, (_, (share, test)) in enumerate(ranked[:shown]):
             terminal.line(f"{'worst errors' if place == 0 else '':<14}{share:7.1%} of what is allowed, {test}")

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::memory::{Generic, InShared, Memory, access, addresses};
+use super::memory::{Generic, InShared, Memory, access, addresses_of_access, place};
 use super::warp::assemble;
 use crate::arch::{Arch, MatrixFormat, MatrixInstruction};
 use crate::emulate::context::Context;
@@ -34,7 +34,7 @@ impl<M: Memory, const COUNT: usize, const TRANSPOSED: bool> Body for LoadMatrix<
     #[inline(always)]
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         whole!(warp, context, mask);
-        let addresses = addresses(warp, op);
+        let addresses = addresses_of_access(warp, op);
         let lanes = if COUNT == 4 { FULL } else { (1 << (8 * COUNT)) - 1 };
         let mut rows = [[0u128; LANES]];
         let who = access(warp, context, op);
@@ -99,7 +99,7 @@ pub struct StoreMatrix<M, const COUNT: usize, const TRANSPOSED: bool>(PhantomDat
 impl<M: Memory, const COUNT: usize, const TRANSPOSED: bool> Body for StoreMatrix<M, COUNT, TRANSPOSED> {
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         whole!(warp, context, mask);
-        let addresses = addresses(warp, op);
+        let addresses = addresses_of_access(warp, op);
         let mut rows = [[0u128; LANES]];
         for matrix in 0..COUNT {
             let register = context.code.lists[op.c as usize + matrix];
@@ -515,7 +515,7 @@ fn rows(d: &mut Decoder<'_>) -> Decoded {
     }
     let list = registers(d, usize::from(!load), load, false)?;
     let address = d.address(usize::from(load))?;
-    let (a, imm) = d.wide_address(address);
+    let (a, imm, b) = place(d, address);
     let count = list.len();
     let c = d.list(list);
     let e = d.cache();
@@ -547,7 +547,7 @@ fn rows(d: &mut Decoder<'_>) -> Decoded {
         (false, 4, true) => pick!(StoreMatrix, 4, true),
         _ => return refuse("it has 1, 2 or 4 matrices"),
     };
-    d.emit(Op { a, imm, c, e, ..op });
+    d.emit(Op { a, b, imm, c, e, ..op });
     Ok(())
 }
 

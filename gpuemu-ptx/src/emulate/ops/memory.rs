@@ -10,6 +10,7 @@ use crate::emulate::problem::Trouble;
 use crate::emulate::registers::{FULL, LANES, Lane};
 use crate::emulate::warp::Warp;
 use crate::fault::Action;
+use crate::memory::access::consecutive;
 use crate::memory::shadow::{self, Finding, Instruction};
 use crate::memory::{Element, LOCAL_WINDOW, Problem, ProblemKind, SHARED_WINDOW, Window};
 use crate::program::{Opcode, Operand, Order, ScalarType, Scope, Space, Symbol, Word};
@@ -85,6 +86,19 @@ fn told(finding: Finding, space: Space, action: Action, context: &Context<'_>) -
 
 /// A memory that an instruction accesses.
 pub trait Memory {
+    /// Loads an element of 4 or 8 bytes for every lane from places that follow each other, where that is quickly done and
+    /// nothing is watched.
+    #[inline(always)]
+    fn load_run<T: Element>(_: &Context<'_>, _cache: i32, _first: u64, _out: &mut [T; LANES]) -> bool {
+        false
+    }
+
+    /// As `load_run`, a store.
+    #[inline(always)]
+    fn store_run<T: Element>(_: &mut Context<'_>, _cache: i32, _first: u64, _values: &[T; LANES]) -> bool {
+        false
+    }
+
     /// Loads `N` elements a lane.
     fn load<T: Element, const N: usize>(
         context: &mut Context<'_>,
@@ -121,6 +135,14 @@ pub struct Generic;
 pub struct InParameters;
 
 impl Memory for InGlobal {
+    #[inline(always)]
+    fn load_run<T: Element>(context: &Context<'_>, cache: i32, first: u64, out: &mut [T; LANES]) -> bool {
+        context.shadow.is_none() && context.global.load_run(&context.caches[cache as usize], first, out)
+    }
+    #[inline(always)]
+    fn store_run<T: Element>(context: &mut Context<'_>, cache: i32, first: u64, values: &[T; LANES]) -> bool {
+        context.shadow.is_none() && context.global.store_run(&context.caches[cache as usize], first, values)
+    }
     #[inline(always)]
     fn load<T: Element, const N: usize>(
         context: &mut Context<'_>,
@@ -160,6 +182,14 @@ impl Memory for InGlobal {
 }
 
 impl Memory for InShared {
+    #[inline(always)]
+    fn load_run<T: Element>(context: &Context<'_>, _: i32, first: u64, out: &mut [T; LANES]) -> bool {
+        context.shadow.is_none() && context.block.shared.load_run(first, out)
+    }
+    #[inline(always)]
+    fn store_run<T: Element>(context: &mut Context<'_>, _: i32, first: u64, values: &[T; LANES]) -> bool {
+        context.shadow.is_none() && context.block.shared.store_run(first, values)
+    }
     #[inline(always)]
     fn load<T: Element, const N: usize>(
         context: &mut Context<'_>,
@@ -318,10 +348,54 @@ pub fn moved(addresses: &[u64; LANES], by: u64) -> [u64; LANES] {
     moved
 }
 
+/// In `b` of an access: its address register has 32 bits, in which the sum wraps.
+pub const NARROW: i32 = 1 << 8;
+
 /// The addresses of an instruction: register `a` plus `imm`.
 #[inline(always)]
 pub fn addresses(warp: &Warp, op: &Op) -> [u64; LANES] {
     moved(warp.registers.stored::<u64>(op.a), op.imm)
+}
+
+/// The addresses of an access whose `b` says how wide they are.
+#[inline(always)]
+pub fn addresses_of_access(warp: &Warp, op: &Op) -> [u64; LANES] {
+    if op.b & NARROW != 0 {
+        let base = warp.registers.stored::<u32>(op.a);
+        let mut addresses = [0; LANES];
+        for lane in 0..LANES {
+            addresses[lane] = u64::from(base[lane].wrapping_add(op.imm as u32));
+        }
+        return addresses;
+    }
+    addresses(warp, op)
+}
+
+/// The first address of an access whose lanes follow each other by so many bytes.
+#[inline(always)]
+fn first_of_run(warp: &Warp, op: &Op, size: usize) -> Option<u64> {
+    if op.b & NARROW != 0 {
+        let base = warp.registers.stored::<u32>(op.a);
+        let mut apart = [0; LANES];
+        for lane in 0..LANES {
+            apart[lane] = base[lane].wrapping_sub(base[0]) ^ (lane * size) as u32;
+        }
+        let apart = apart.iter().fold(0, |all, one| all | one);
+        return (apart == 0).then(|| u64::from(base[0].wrapping_add(op.imm as u32)));
+    }
+    let base = warp.registers.stored::<u64>(op.a);
+    consecutive(base, size as u64).then(|| base[0].wrapping_add(op.imm))
+}
+
+/// `a`, `imm` and `b` of an access, for [`addresses_of_access`].
+pub fn place(d: &mut Decoder<'_>, address: Address) -> (i32, u64, i32) {
+    match address.register {
+        Some((register, 32)) => (register, address.offset, NARROW),
+        _ => {
+            let (a, imm) = d.wide_address(address);
+            (a, imm, 0)
+        }
+    }
 }
 
 /// The access of an instruction: `e` is its cache, `b` its order.
@@ -335,7 +409,7 @@ pub fn access(warp: &Warp, context: &Context<'_>, op: &Op) -> Access {
         lanes if demand.across && lanes != 0 => u32::MAX,
         lanes => lanes,
     };
-    Access { warp: warp.index, cache: op.e, order: op.b, wanted, needed: demand.bytes }
+    Access { warp: warp.index, cache: op.e, order: op.b & (NARROW - 1), wanted, needed: demand.bytes }
 }
 
 /// How a register keeps an element that was loaded.
@@ -397,11 +471,22 @@ pub struct Load<M, T, L, const N: usize>(PhantomData<(M, T, L)>);
 impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Load<M, T, L, N> {
     #[inline(always)]
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
-        let addresses = addresses(warp, op);
-        let who = access(warp, context, op);
-        if N == 1 && mask == FULL && size_of::<T>() == size_of::<L::Store>() {
+        let whole = N == 1 && mask == FULL && size_of::<T>() == size_of::<L::Store>();
+        if whole
+            && matches!(size_of::<T>(), 4 | 8)
+            && let Some(first) = first_of_run(warp, op, size_of::<T>())
+        {
             // SAFETY: a register holds an element of its own size as it is, and nothing else sees it meanwhile.
-            let row = unsafe { &mut *warp.registers.parts_mut::<L>(op.d).cast::<[[T; LANES]; N]>() };
+            let row = unsafe { &mut *std::ptr::from_mut(warp.registers.row_mut::<L>(op.d)).cast::<[T; LANES]>() };
+            if M::load_run(context, op.e, first, row) {
+                return Signal::Next;
+            }
+        }
+        let addresses = addresses_of_access(warp, op);
+        let who = access(warp, context, op);
+        if whole {
+            // SAFETY: a register holds an element of its own size as it is, and nothing else sees it meanwhile.
+            let row = unsafe { &mut *std::ptr::from_mut(warp.registers.row_mut::<L>(op.d)).cast::<[[T; LANES]; N]>() };
             return match M::load(context, who, &addresses, mask, row) {
                 Ok(()) => Signal::Next,
                 Err(trouble) => {
@@ -433,7 +518,19 @@ pub struct Store<M, T, L, const N: usize>(PhantomData<(M, T, L)>);
 impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Store<M, T, L, N> {
     #[inline(always)]
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
-        let addresses = addresses(warp, op);
+        if N == 1
+            && mask == FULL
+            && matches!(size_of::<T>(), 4 | 8)
+            && size_of::<T>() == size_of::<L::Store>()
+            && let Some(first) = first_of_run(warp, op, size_of::<T>())
+        {
+            // SAFETY: a register holds an element of its own size as it is.
+            let row = unsafe { &*std::ptr::from_ref(warp.registers.stored::<L>(op.d)).cast::<[T; LANES]>() };
+            if M::store_run(context, op.e, first, row) {
+                return Signal::Next;
+            }
+        }
+        let addresses = addresses_of_access(warp, op);
         let mut values = [[T::default(); LANES]; N];
         for (element, row) in values.iter_mut().enumerate() {
             let d = if N == 1 { op.d } else { context.code.lists[op.c as usize + element] };
@@ -522,10 +619,10 @@ fn load_or_store(d: &mut Decoder<'_>) -> Decoded {
     if space == Some(Space::Parameter) {
         return parameters(d, ty, load, address, &values);
     }
-    let (a, imm) = d.wide_address(address);
+    let (a, imm, narrow) = place(d, address);
     let e = if load { d.load_cache(ty.bytes())? } else { d.cache() };
     // `ld.volatile` and its like are relaxed at least.
-    let b = order_number(d.form.order, d.form.scope);
+    let b = order_number(d.form.order, d.form.scope) | narrow;
     let base = Op { a, b, imm, e, ..d.op_of::<crate::emulate::ops::control::Branch>() };
     match space {
         Some(Space::Global | Space::Constant) => sized::<InGlobal>(d, ty, load, base, &values),

@@ -7,7 +7,7 @@ use crate::emulate::decode::{Decoded, Decoder, refuse};
 use crate::emulate::op::{Body, Op, Signal};
 use crate::emulate::problem::Trouble;
 use crate::emulate::registers::{FULL, LANES, Lane};
-use crate::emulate::warp::Warp;
+use crate::emulate::warp::{Wanted, Warp};
 use crate::program::{Opcode, Operand, Operation, ScalarType, Word};
 
 /// Whether the lanes that an instruction names are all here: `Next`, or a wish for more, or a fault.
@@ -39,7 +39,7 @@ fn assemble_some(warp: &mut Warp, context: &mut Context<'_>, named: u32, mask: u
         return Signal::Fault;
     }
     if missing != 0 {
-        (warp.wanted, warp.anywhere) = (named, anywhere);
+        warp.wanted = Wanted { lanes: named, anywhere };
         return Signal::Gather;
     }
     Signal::Next

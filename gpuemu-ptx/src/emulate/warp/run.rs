@@ -1,0 +1,266 @@
+//! The loop that runs the lanes of a warp.
+
+use super::{Arrival, Fragment, NONE, Outcome, State, Wanted, Warp};
+use crate::emulate::code::NOWHERE;
+use crate::emulate::context::Context;
+use crate::emulate::copies::Copies;
+use crate::emulate::op::Signal;
+use crate::emulate::problem::Trouble;
+use crate::emulate::registers::{FULL, Frame, LANES, Registers};
+
+/// Instructions that a fragment may run while others of its warp could.
+const PATIENCE: u64 = 1 << 14;
+
+impl Warp {
+    /// Warp `index` of a worker, for any block.
+    pub fn new(index: u32, context: &Context<'_>) -> Self {
+        let block = context.launch.block;
+        let thread = |lane: usize| index * LANES as u32 + lane as u32;
+        Self {
+            registers: Registers::new(&context.code.constants),
+            carry: 0,
+            index,
+            alive: 0,
+            tid: [
+                std::array::from_fn(|lane| thread(lane) % block[0]),
+                std::array::from_fn(|lane| thread(lane) / block[0] % block[1]),
+                std::array::from_fn(|lane| thread(lane) / (block[0] * block[1])),
+            ],
+            places: [0; LANES],
+            wanted: Wanted::default(),
+            arrival: Arrival::default(),
+            copies: Copies::default(),
+            active: 0,
+            stopped: 0,
+            fragments: Vec::new(),
+            joins: Vec::new(),
+            spare: Vec::new(),
+            gathering: [Wanted::default(); LANES],
+            arrivals: [Arrival::default(); LANES],
+        }
+    }
+
+    /// Sends its lanes to the beginning of the entry, for the next block.
+    pub fn start(&mut self, context: &Context<'_>) {
+        let lanes = (context.launch.threads() - self.index * LANES as u32).min(LANES as u32);
+        self.alive = if lanes == 32 { FULL } else { (1 << lanes) - 1 };
+        self.carry = 0;
+        self.copies.clear();
+        self.joins.clear();
+        self.spare.clear();
+        self.fragments.clear();
+        let entry = &context.code.functions[0];
+        let frame = Frame::default();
+        self.registers.clear();
+        self.registers.enter(frame, entry.rows, entry.predicates);
+        self.registers.clear_rows(&entry.unwritten, FULL);
+        self.fragments.push(Fragment { place: 0, lanes: self.alive, join: NONE, frame, state: State::Ready });
+    }
+
+    /// Runs it until it cannot go on, or for about `slice` instructions.
+    pub fn run(&mut self, context: &mut Context<'_>, slice: u64) -> Outcome {
+        let start = context.steps;
+        loop {
+            let fragment = match self.fragments.iter().position(|fragment| fragment.state == State::Ready) {
+                // A warp that is whole has one.
+                Some(0) if self.fragments.len() == 1 => self.fragments.pop(),
+                Some(index) => Some(self.fragments.remove(index)),
+                None => None,
+            };
+            let Some(fragment) = fragment else {
+                match self.unblock(context) {
+                    Some(outcome) => return outcome,
+                    None => continue,
+                }
+            };
+            self.registers.select(fragment.frame);
+            match self.run_fragment(fragment, context) {
+                Ok(()) => {}
+                Err(outcome) => return outcome,
+            }
+            if context.steps - start > slice {
+                return if self.fragments.is_empty() { Outcome::Finished } else { Outcome::Paused };
+            }
+        }
+    }
+
+    /// Runs one fragment until it ends, parts with its parts put aside, waits, or has run for long.
+    fn run_fragment(&mut self, mut fragment: Fragment, context: &mut Context<'_>) -> Result<(), Outcome> {
+        let code = context.code;
+        let ops = &code.ops[..];
+        let mut place = fragment.place;
+        let mut active = fragment.lanes;
+        self.active = active;
+        let mut stop = self.stop(fragment.join);
+        let begun = context.steps;
+        let mut since = place;
+        macro_rules! fault {
+            () => {{
+                context.steps += u64::from(place.wrapping_sub(since));
+                self.stopped = place - 1;
+                return Err(Outcome::Fault);
+            }};
+        }
+        macro_rules! put_back {
+            ($place:expr, $state:expr) => {{
+                context.steps += u64::from(place.wrapping_sub(since));
+                self.fragments.push(Fragment { place: $place, lanes: active, state: $state, ..fragment });
+            }};
+        }
+        loop {
+            if place == stop {
+                context.steps += u64::from(place.wrapping_sub(since));
+                let join = &mut self.joins[fragment.join as usize];
+                join.arrived |= active;
+                if join.arrived != join.expected {
+                    return Ok(());
+                }
+                active = join.expected;
+                self.active = active;
+                let done = fragment.join;
+                fragment.join = join.parent;
+                self.spare.push(done);
+                stop = self.stop(fragment.join);
+                since = place;
+                continue;
+            }
+            let op = &ops[place as usize];
+            let mask = active & self.registers.truth(op.guard);
+            place += 1;
+            if mask == 0 {
+                continue;
+            }
+            // SAFETY: the decoder picked functions for this host, and the warp's frames are those of this code.
+            let signal = unsafe { (op.run)(self, context, op, mask) };
+            if signal == Signal::Next {
+                continue;
+            }
+            match signal {
+                Signal::Branch => {
+                    let target = op.d as u32;
+                    if mask == active {
+                        context.steps += u64::from(place.wrapping_sub(since));
+                        if target < place {
+                            if context.steps >= context.limit {
+                                context.trouble = Some(Trouble::Runaway {
+                                    lane: mask.trailing_zeros(),
+                                    budget: context.launch.budget,
+                                });
+                                self.stopped = place - 1;
+                                return Err(Outcome::Fault);
+                            }
+                            if context.steps - begun > PATIENCE {
+                                fragment.place = target;
+                                self.give_way(fragment, active);
+                                return Ok(());
+                            }
+                        }
+                        place = target;
+                        since = place;
+                        continue;
+                    }
+                    context.steps += u64::from(place.wrapping_sub(since));
+                    let rest = active & !mask;
+                    // The part that stays closer to the beginning goes first: loops before what follows them.
+                    let parts =
+                        if target < place { [(target, mask), (place, rest)] } else { [(place, rest), (target, mask)] };
+                    self.part(fragment, active, &parts, op.e as u32);
+                    return Ok(());
+                }
+                Signal::Indirect => {
+                    context.steps += u64::from(place.wrapping_sub(since));
+                    let mut parts: Vec<(u32, u32)> = Vec::new();
+                    if active & !mask != 0 {
+                        parts.push((place, active & !mask));
+                    }
+                    for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
+                        match parts.iter_mut().find(|(target, _)| *target == self.places[lane]) {
+                            Some((_, lanes)) => *lanes |= 1 << lane,
+                            None => parts.push((self.places[lane], 1 << lane)),
+                        }
+                    }
+                    self.part(fragment, active, &parts, op.e as u32);
+                    return Ok(());
+                }
+                Signal::Call | Signal::IndirectCall => {
+                    context.steps += u64::from(place.wrapping_sub(since));
+                    fragment.place = place;
+                    let (list, known) = (op.c, (signal == Signal::Call).then_some(op.d as u32));
+                    return match self.call(fragment, active, mask, known, list, context) {
+                        true => Ok(()),
+                        false => {
+                            self.stopped = place - 1;
+                            Err(Outcome::Fault)
+                        }
+                    };
+                }
+                Signal::Return => {
+                    context.steps += u64::from(place.wrapping_sub(since));
+                    self.stopped = place - 1;
+                    let rest = active & !mask;
+                    if rest != 0 {
+                        self.fragments.push(Fragment { place, lanes: rest, ..fragment });
+                    }
+                    self.give_back(fragment, mask, context);
+                    return Ok(());
+                }
+                Signal::Exit => {
+                    context.steps += u64::from(place.wrapping_sub(since));
+                    self.stopped = place - 1;
+                    let rest = active & !mask;
+                    if rest != 0 {
+                        self.fragments.push(Fragment { place, lanes: rest, ..fragment });
+                    }
+                    self.exit(mask, context);
+                    return Ok(());
+                }
+                Signal::Gather => {
+                    self.gathering[active.trailing_zeros() as usize % LANES] = self.wanted;
+                    put_back!(place - 1, State::Gathering);
+                    return self.gather(place - 1, context);
+                }
+                Signal::Barrier => {
+                    let rest = active & !mask;
+                    let arrival = Arrival { place: place - 1, ..self.arrival };
+                    if rest != 0 {
+                        self.fragments.push(Fragment { place, lanes: rest, ..fragment });
+                        active = mask;
+                    }
+                    self.arrivals[mask.trailing_zeros() as usize % LANES] = arrival;
+                    if !arrival.aligned || mask == self.alive {
+                        if !context.arrive(&arrival, mask, self.index) {
+                            fault!();
+                        }
+                        put_back!(place, if arrival.waits { State::Waiting } else { State::Ready });
+                    } else {
+                        put_back!(place, State::Assembling);
+                    }
+                    return Ok(());
+                }
+                Signal::Yield => {
+                    put_back!(place, State::Ready);
+                    return Err(Outcome::Paused);
+                }
+                Signal::Fault | Signal::Next => fault!(),
+            }
+        }
+    }
+
+    /// Where a fragment with this join stops.
+    pub(super) fn stop(&self, join: u32) -> u32 {
+        match self.joins.get(join as usize) {
+            Some(join) if join.call.is_none() => join.place,
+            _ => NOWHERE,
+        }
+    }
+
+    /// The next instruction of the lanes that come first.
+    pub fn place(&self) -> u32 {
+        self.fragments.first().map_or(0, |fragment| fragment.place)
+    }
+
+    /// Whether all lanes have left.
+    pub fn is_finished(&self) -> bool {
+        self.fragments.is_empty()
+    }
+}
