@@ -31,7 +31,7 @@ const THREADS: u32 = 256;
 const DEPTH: u32 = 48;
 
 /// Shapes of blocks that the entry may be launched with, largest first: the one that it requires, or 256 threads in a row
-/// down to one warp, or 8 by 4 where rows have a part.
+/// down to one warp, or several with rows, where those have a part.
 pub(super) fn blocks(context: &Context<'_>) -> Vec<[u32; 3]> {
     let entry = context.program.function(context.entry);
     let rows = context.function.operands.iter().any(|operand| {
@@ -47,7 +47,7 @@ pub(super) fn blocks(context: &Context<'_>) -> Vec<[u32; 3]> {
             }
             vec![block]
         }
-        None if rows => vec![[8, 4, 1]],
+        None if rows => vec![[32, 8, 1], [16, 16, 1], [8, 4, 1]],
         None => [THREADS, 128, 64, 32].map(|threads| [threads, 1, 1]).to_vec(),
     }
 }
@@ -150,7 +150,7 @@ impl<'c, 'p> Evaluator<'c, 'p> {
 }
 
 /// The result of an instruction of integers; `None` for one that is not known here.
-fn apply(form: &Form, arguments: &[Value]) -> Option<Value> {
+pub(super) fn apply(form: &Form, arguments: &[Value]) -> Option<Value> {
     let ty = form.types.first().copied().unwrap_or(ScalarType::B64);
     let source = form.types.last().copied().unwrap_or(ty);
     if ty.is_float() || source.is_float() || ty.bits() > 64 || ty.lanes() > 1 {
@@ -193,6 +193,7 @@ fn apply(form: &Form, arguments: &[Value]) -> Option<Value> {
         }
         Opcode::Sub if !form.has(Word::Sat) && !form.has(Word::Cc) => plain(numbers(0)? - numbers(1)?),
         Opcode::Mul if !form.has(Word::Hi) => plain(numbers(0)?.wrapping_mul(numbers(1)?)),
+        Opcode::Mul => plain(numbers(0)?.wrapping_mul(numbers(1)?) >> source.bits()),
         Opcode::Mad if !form.has(Word::Hi) && !form.has(Word::Sat) && !form.has(Word::Cc) => {
             let product = numbers(0)?.wrapping_mul(numbers(1)?);
             let addend = argument(2)?;
