@@ -161,7 +161,7 @@ fn compare(events: &[Event], warps: bool, found: &mut BTreeMap<Pair, (u32, u32)>
     }
     let mut patience = PAIRS;
     for group in groups.values_mut() {
-        group.sort_by_key(|event| (event.first, event.thread, event.step));
+        group.sort_by_key(|event| (event.first, event.thread, event.turn, event.at));
         let widest = group.iter().map(|event| event.width).max().unwrap_or(0);
         let changes = group.iter().filter(|event| event.kind != Kind::Read);
         for change in changes {
@@ -179,17 +179,19 @@ fn compare(events: &[Event], warps: bool, found: &mut BTreeMap<Pair, (u32, u32)>
                 if patience == 0 {
                     return;
                 }
+                // As the text and the turns of loops have them.
+                let first = (change.turn, change.at) < (other.turn, other.at);
                 let meeting = match (change.kind, other.kind) {
                     _ if other.thread == change.thread || !overlaps(change, other) => continue,
                     (Kind::Write, Kind::Write) | (Kind::Update, Kind::Update) | (_, Kind::Update) => continue,
                     (Kind::Update, _) => Meeting::Update,
-                    (_, _) if change.step < other.step => Meeting::ReadOfWritten,
+                    (_, _) if first => Meeting::ReadOfWritten,
                     (_, _) => Meeting::WriteOfRead,
                 };
                 if !unordered(change, other, warps) {
                     continue;
                 }
-                let (before, after) = if change.step < other.step { (change, other) } else { (other, change) };
+                let (before, after) = if first { (change, other) } else { (other, change) };
                 let pair = (meeting, before.at, after.at);
                 if found.contains_key(&pair) {
                     continue;

@@ -43,8 +43,8 @@ pub(super) struct Event {
     pub thread: u32,
     /// The instruction.
     pub at: u32,
-    /// Steps of the thread before it.
-    pub step: u32,
+    /// Jumps back in the text that the thread has made before.
+    pub turn: u32,
     pub kind: Kind,
     pub symbol: Symbol,
     /// The first byte; `None` for any, of an update at an address that data decides.
@@ -118,6 +118,7 @@ struct Thread {
     registers: Vec<Option<Datum>>,
     visits: FxHashMap<u32, u32>,
     step: u32,
+    turn: u32,
     barriers: u64,
     exchanges: u64,
     /// Something other than a barrier may order its accesses from here to the next barrier.
@@ -212,6 +213,7 @@ impl<'c, 'p> Tracer<'c, 'p> {
             registers: vec![None; function.registers.len()],
             visits: FxHashMap::default(),
             step: 0,
+            turn: 0,
             barriers: 0,
             exchanges: 0,
             ordered: false,
@@ -228,6 +230,7 @@ impl<'c, 'p> Tracer<'c, 'p> {
                 return;
             }
             let Some(then) = self.step(run, &mut thread, index) else { return };
+            thread.turn += u32::from(then <= index);
             index = then;
         }
     }
@@ -458,7 +461,7 @@ fn access(context: &Context<'_>, thread: &Thread, index: u32, kind: Kind) -> Opt
     (lane < lanes).then_some(Event {
         thread: thread.number,
         at: index,
-        step: thread.step,
+        turn: thread.turn,
         kind,
         symbol,
         first,
