@@ -197,9 +197,8 @@ fn compare(events: &[Event], warps: bool, found: &mut BTreeMap<Pair, (u32, u32)>
                     continue;
                 }
                 // What several write, the reader among them, is no sure conflict.
-                let own = |event: &Event| {
-                    event.kind == Kind::Write && event.thread == other.thread && overlaps(event, other)
-                };
+                let own =
+                    |event: &Event| event.kind == Kind::Write && event.thread == other.thread && overlaps(event, other);
                 if other.kind == Kind::Read && near.iter().any(own) {
                     continue;
                 }

@@ -139,10 +139,8 @@ impl<'c, 'p> Tracer<'c, 'p> {
         let mut matters = vec![false; function.instructions.len()];
         for (index, instruction) in (0..).zip(&function.instructions) {
             let form = context.form(index);
-            let turns = matches!(
-                instruction.opcode,
-                Opcode::Bra | Opcode::Brx | Opcode::Ret | Opcode::Exit | Opcode::Trap
-            );
+            let turns =
+                matches!(instruction.opcode, Opcode::Bra | Opcode::Brx | Opcode::Ret | Opcode::Exit | Opcode::Trap);
             let access = kind(form).is_some();
             if turns || access || orders(context, index) != Orders::Nothing {
                 matters[index as usize] = true;
@@ -223,9 +221,7 @@ impl<'c, 'p> Tracer<'c, 'p> {
         loop {
             index = self.next[index as usize];
             thread.step += 1;
-            if index as usize >= function.instructions.len()
-                || thread.step > STEPS
-                || run.events.len() - begin > EVENTS
+            if index as usize >= function.instructions.len() || thread.step > STEPS || run.events.len() - begin > EVENTS
             {
                 return;
             }
@@ -264,10 +260,8 @@ impl<'c, 'p> Tracer<'c, 'p> {
             Opcode::Ret | Opcode::Exit | Opcode::Trap => return (holds == Some(false)).then_some(index + 1),
             _ => {}
         }
-        if let (Some(true), Some(kind)) = (holds, kind(form)) {
-            if !thread.ordered {
-                run.events.extend(access(context, thread, index, kind));
-            }
+        if let (Some(true), Some(kind), false) = (holds, kind(form), thread.ordered) {
+            run.events.extend(access(context, thread, index, kind));
         }
         match (orders(context, index), holds) {
             (Orders::Nothing, _) | (_, Some(false)) => {}
@@ -499,15 +493,16 @@ fn compute(context: &Context<'_>, run: &Run<'_>, thread: &Thread, index: u32) ->
             Datum::Open { .. } => open = true,
         }
     }
-    if !open {
-        if let Some(value) = apply(form, &values[..sources.len()]) {
-            return Some(Datum::Known(value));
-        }
+    if let (false, Some(value)) = (open, apply(form, &values[..sources.len()])) {
+        return Some(Datum::Known(value));
     }
     // One side may be enough.
     let predicates = form.types.first() == Some(&ScalarType::Predicate);
     match (form.opcode, data) {
-        (Opcode::And, [Datum::Known(Value { symbol: None, bits: 0 }), _] | [_, Datum::Known(Value { symbol: None, bits: 0 })]) => {
+        (
+            Opcode::And,
+            [Datum::Known(Value { symbol: None, bits: 0 }), _] | [_, Datum::Known(Value { symbol: None, bits: 0 })],
+        ) => {
             return Some(Datum::Known(Value { symbol: None, bits: 0 }));
         }
         (Opcode::Or, [Datum::Known(known), _] | [_, Datum::Known(known)]) if predicates && known.bits & 1 == 1 => {
@@ -545,8 +540,28 @@ fn is_arithmetic(opcode: Opcode) -> bool {
     use Opcode::*;
     matches!(
         opcode,
-        Mov | Cvta | Cvt | Add | Sub | Mul | Mad | Shl | Shr | And | Or | Xor | Not | Neg | Abs | Min | Max | Div | Rem
-            | Bfe | Lop3 | Selp | Setp
+        Mov | Cvta
+            | Cvt
+            | Add
+            | Sub
+            | Mul
+            | Mad
+            | Shl
+            | Shr
+            | And
+            | Or
+            | Xor
+            | Not
+            | Neg
+            | Abs
+            | Min
+            | Max
+            | Div
+            | Rem
+            | Bfe
+            | Lop3
+            | Selp
+            | Setp
     )
 }
 
