@@ -25,6 +25,8 @@ const STEPS: u32 = 6_000;
 const TURNS: u32 = 3;
 /// Ways that open conditions are tried in.
 const WAYS: usize = 12;
+/// Steps of all threads on all ways of one launch.
+const PATIENCE: u32 = 1_000_000;
 /// Accesses of one thread that are kept.
 const EVENTS: usize = 1_024;
 
@@ -98,6 +100,7 @@ pub(super) struct Tracer<'c, 'p> {
     /// For every instruction the next one that matters, itself if it does.
     next: Vec<u32>,
     regions: FxHashMap<BlockId, Rc<Region>>,
+    patience: u32,
 }
 
 /// A block of threads on its way.
@@ -172,7 +175,7 @@ impl<'c, 'p> Tracer<'c, 'p> {
         for index in (0..matters.len()).rev() {
             next[index] = if matters[index] { index as u32 } else { next[index + 1] };
         }
-        Self { context, next, regions: FxHashMap::default() }
+        Self { context, next, regions: FxHashMap::default(), patience: 0 }
     }
 
     /// What a block of this shape does where every integer parameter is `number`: the accesses of each way that open
@@ -180,6 +183,7 @@ impl<'c, 'p> Tracer<'c, 'p> {
     pub fn ways(&mut self, block: [u32; 3], number: u64) -> Vec<Vec<Event>> {
         let mut plans = VecDeque::from([Vec::new()]);
         let mut ways = Vec::new();
+        self.patience = PATIENCE;
         while let Some(plan) = plans.pop_front() {
             let mut run = Run {
                 block,
@@ -193,7 +197,7 @@ impl<'c, 'p> Tracer<'c, 'p> {
                 self.follow(&mut run, thread);
             }
             for index in plan.len()..run.answers.len() {
-                if ways.len() + plans.len() + 1 < WAYS {
+                if ways.len() + plans.len() + 1 < WAYS && self.patience > 0 {
                     let mut other = run.answers[..=index].to_vec();
                     other[index] = !other[index];
                     plans.push_back(other);
@@ -221,7 +225,11 @@ impl<'c, 'p> Tracer<'c, 'p> {
         loop {
             index = self.next[index as usize];
             thread.step += 1;
-            if index as usize >= function.instructions.len() || thread.step > STEPS || run.events.len() - begin > EVENTS
+            self.patience = self.patience.saturating_sub(1);
+            if index as usize >= function.instructions.len()
+                || thread.step > STEPS
+                || self.patience == 0
+                || run.events.len() - begin > EVENTS
             {
                 return;
             }
