@@ -99,8 +99,9 @@ fn launched(figures: &mut Figures<'_>, counters: &Counters) {
     figures.add("launch_load_sectors", rounded(counters.global_loads.sectors_per_request()), LOWER);
     figures.add("launch_store_sectors", rounded(counters.global_stores.sectors_per_request()), LOWER);
     figures.add("launch_bank_conflicts", count(counters.bank_conflicts()), LOWER);
-    figures.add("launch_barriers", count(counters.barriers), BARRIERS);
-    figures.add("launch_atomics", count(counters.global_atomics + counters.shared_atomics), ATOMICS);
+    figures.add("launch_barriers", count(counters.barriers), Judged::Neither { fell: "" });
+    let atomics = count(counters.global_atomics + counters.shared_atomics);
+    figures.add("launch_atomics", atomics, Judged::Neither { fell: "" });
     for (class, executed) in &counters.classes {
         figures.add(format!("launch_mix_{}", class.name()), count(*executed), Judged::Shown);
     }
