@@ -179,7 +179,9 @@ fn what_the_settings_name_is_used_and_nothing_else() {
     put(other.path(), "sandwich", "Sandwich maker", "1.0", FIGURES);
     let sandwich = Settings { ptxas: Some(other.path().join("sandwich")), ..on_path(good.path()) };
     assert!(failed(&sandwich).contains("sandwich is not NVIDIA's ptxas"));
-    // The disassembler that is named, and the one that is not.
+    // Of the disassemblers the one that is named, though the other is there.
+    put(good.path(), "nvdisasm", "CUDA disassembler", "13.5", "echo '.text.k:'; echo '/*0000*/ EXIT ;'");
+    put(good.path(), "cuobjdump", "fat binary listing tool", "13.5", "echo 'Function : k'; echo '/*0000*/ EXIT ;'");
     for (tool, variable) in [("nvdisasm", "GPUEMU_NVDISASM"), ("cuobjdump", "GPUEMU_CUOBJDUMP")] {
         let path = Some(other.path().join(tool));
         let settings = match tool {

@@ -134,6 +134,12 @@ impl Toolbox {
 
     /// Counts the machine instructions of an assembled module, by function, with nvdisasm or else cuobjdump.
     pub fn sass_mix(&self, cubin: &[u8]) -> Result<Vec<SassMix>> {
+        // Whoever names one of the two wants that one.
+        if self.settings.cuobjdump.is_some() && self.settings.nvdisasm.is_none() {
+            return self.first(Tool::Cuobjdump, |candidate, about| {
+                self.disassemble(Tool::Cuobjdump, candidate, about, "-sass", cubin)
+            });
+        }
         let by_nvdisasm = self
             .first(Tool::Nvdisasm, |candidate, about| self.disassemble(Tool::Nvdisasm, candidate, about, "-c", cubin));
         by_nvdisasm.or_else(|first| {
