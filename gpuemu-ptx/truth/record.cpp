@@ -1,8 +1,8 @@
 // Records what a GPU answers for the instructions of instructions.txt and matrix.txt, on inputs that are computed, not
 // stored: `src/numerics` is held against these answers. Build: nvcc -O2 -std=c++17 record.cpp -o record -lcuda
 // Usage: record DIRECTORY [lists]; reads the two lists in the working directory and writes
-//   instructions.bin  for every line of instructions.txt: FNV-1a of all answers, then the first 64 answers (u64 each)
-//   matrix.bin        for every line of matrix.txt: FNV-1a of all words, then the words of the first 16 trials (u32)
+//   instructions.bin  for every line of instructions.txt: FNV-1a of all answers, then the first 16 answers (u64 each)
+//   matrix.bin        for every line of matrix.txt: FNV-1a of all words, then the words of the first 2 trials (u32)
 //   sweep.bin         for every approximate function, for every 2^23 consecutive bit patterns: the sum of mixed answers
 //   full.bin, matrix_full.bin, tanh.bin  every answer, for whoever looks for a difference
 #include <cuda.h>
@@ -81,8 +81,8 @@ static u64 edge(char op, u64 i, u64 k, int m, int least) {
 }
 static u64 operand(const std::string &kind, u64 i, u64 k) {
     u64 r = mix(i * 8 + k);
-    if (kind.size() == 3 && kind[1] == '3') return edge(kind[0], i, k, 23, -126);
-    if (kind.size() == 3 && kind[1] == '1') return edge(kind[0], i, k, 10, -14);
+    if (kind == "t32" || kind == "g32" || kind == "q32") return edge(kind[0], i, k, 23, -126);
+    if (kind == "t16" || kind == "g16") return edge(kind[0], i, k, 10, -14);
     if (kind == "hi20") return (0x3ff00000ull + i) << 32;
     if (kind == "f32") return floats(r, 8, 23);
     if (kind == "f64") return floats(r, 11, 52);
@@ -128,6 +128,13 @@ static u64 matrix_word(const std::string &kind, u64 trial, u64 index) {
     if (kind == "e4m3" || kind == "e5m2") {
         u64 v = 0; int e = kind == "e4m3" ? 4 : 5;
         for (int j = 0; j < 4; j++) v |= element(mix(r + j), e, 7 - e, trial) << (8 * j);
+        return v;
+    }
+    // Places of the elements of a sparse matrix, four bits a chunk: in order, in any order, or one of two.
+    const char *places = kind == "ordered" ? "\x4\x8\x9\xc\xd\xe" : kind == "any" ? "\x4\x8\x9\xc\xd\xe\x1\x2\x3\x6\x7\xb" : kind == "single" ? "\x4\xe" : 0;
+    if (places) {
+        u64 v = 0, q = r;
+        for (int j = 0; j < 8; j++, q = mix(q)) v |= (u64)places[q % strlen(places)] << (4 * j);
         return v;
     }
     if (trial & 1) { u64 v = mix(r) & low(32); return trial & 2 ? v | 0x80808080 : v & ~0x80808080ull & low(32); }
@@ -177,18 +184,21 @@ static std::string instruction_ptx(const std::vector<std::string> &row) {
     p += o == 'h' ? "cvt.u64.u16 x, d;\n" : o == 'w' ? "cvt.u64.u32 x, d;\n" : "mov.b64 x, d;\n";
     return p + "st.global.u64 [out], x;\nret;\n}\n";
 }
-// Row: name | kind and registers of a | of b | of c | (registers of d are those of c). Operands are 32-bit registers,
-// 64-bit for f64.
-static std::string matrix_ptx(const std::vector<std::string> &row, int n[3]) {
+// Row: name | kind and registers of a | of b | of c | more. Operands are 32-bit registers, 64-bit for f64. `d` is as `c`
+// where there is no more; `d f32 8` says otherwise, `ordered 2` that the places of a sparse matrix follow, and from which
+// threads they come. n: registers of a, b, c, of the places, of d.
+static std::string matrix_ptx(const std::vector<std::string> &row, int n[5]) {
     std::string p = header() + ".visible .entry k(.param .u64 pi, .param .u64 po) {\n.reg .b64 in, out; .reg .b32 i, t;\n"
         "mov.u32 i, %ctaid.x; mov.u32 t, %ntid.x; mul.lo.u32 i, i, t; mov.u32 t, %tid.x; add.u32 i, i, t;\n"
         "ld.param.u64 in, [pi]; ld.param.u64 out, [po]; ";
     bool d = words(row[1])[0] == "f64";
     std::string ty = d ? "b64" : "b32", store;
     if (words(row[3])[0] == "f32") ty = "b32";
+    auto more = words(row[4]);
     for (int k = 0; k < 3; k++) n[k] = atoi(words(row[1 + k])[1].c_str());
-    int total = n[0] + n[1] + n[2], at = 0;
-    p += "mad.wide.u32 in, i, " + std::to_string(8 * total) + ", in; mad.wide.u32 out, i, " + std::to_string(8 * n[2]) + ", out;\n";
+    n[3] = more.size() == 2; n[4] = more.size() == 3 ? atoi(more[2].c_str()) : n[2];
+    int total = n[0] + n[1] + n[2] + n[3], at = 0;
+    p += "mad.wide.u32 in, i, " + std::to_string(8 * total) + ", in; mad.wide.u32 out, i, " + std::to_string(8 * n[4]) + ", out;\n";
     std::string call = row[0] + " ", ds, groups;
     for (int k = 0; k < 3; k++) {
         std::string g;
@@ -196,13 +206,17 @@ static std::string matrix_ptx(const std::vector<std::string> &row, int n[3]) {
             std::string v = std::string(1, "abc"[k]) + std::to_string(r);
             p += ".reg ." + ty + " " + v + "; ld.global." + ty + " " + v + ", [in+" + std::to_string(8 * at) + "];\n";
             g += (r ? ", " : "") + v;
-            if (k == 2) {
-                std::string w = "d" + std::to_string(r);
-                p += ".reg ." + ty + " " + w + ";\n"; ds += (r ? ", " : "") + w;
-                store += "st.global." + ty + " [out+" + std::to_string(8 * r) + "], " + w + ";\n";
-            }
         }
         groups += ", {" + g + "}";
+    }
+    for (int r = 0; r < n[4]; r++) {
+        std::string w = "d" + std::to_string(r);
+        p += ".reg ." + ty + " " + w + ";\n"; ds += (r ? ", " : "") + w;
+        store += "st.global." + ty + " [out+" + std::to_string(8 * r) + "], " + w + ";\n";
+    }
+    if (n[3]) {
+        p += ".reg .b32 e; ld.global.b32 e, [in+" + std::to_string(8 * at) + "];\n";
+        groups += ", e, " + more[1];
     }
     return p + call + "{" + ds + "}" + groups + ";\n" + store + "ret;\n}\n";
 }
@@ -227,7 +241,7 @@ static void put(FILE *f, u64 v, int bytes) { fwrite(&v, 1, bytes, f); }
 int main(int argc, char **argv) {
     auto rows = table("instructions.txt"), mats = table("matrix.txt");
     if (argc > 2 && !strcmp(argv[2], "--ptx")) { // print the modules, run nothing
-        int k = 0, n[3];
+        int k = 0, n[5];
         for (auto &r : rows) { std::ofstream(std::string(argv[1]) + "/" + std::to_string(k++) + ".ptx") << "// " << r[0] << "\n" << instruction_ptx(r); }
         for (auto &r : mats) { std::ofstream(std::string(argv[1]) + "/" + std::to_string(k++) + ".ptx") << "// " << r[0] << "\n" << matrix_ptx(r, n); }
         std::ofstream(std::string(argv[1]) + "/sweep.ptx") << sweep_ptx("ex2.approx.f32");
@@ -255,17 +269,17 @@ int main(int argc, char **argv) {
         u64 h = FNV;
         for (u64 v : y) h = fnv(h, v);
         put(small, f ? h : 0, 8);
-        for (int i = 0; i < 64; i++) put(small, y[i], 8);
+        for (int i = 0; i < 16; i++) put(small, y[i], 8);
         for (int i = 0; i < n; i++) put(full, y[i], bytes);
     }
     fclose(small); fclose(full);
     small = open("matrix.bin"); full = open("matrix_full.bin");
     for (auto &row : mats) {
-        int n[3], trials = 1024; std::string ptx = matrix_ptx(row, n);
-        int total = n[0] + n[1] + n[2];
+        int n[5], trials = 1024; std::string ptx = matrix_ptx(row, n);
+        int total = n[0] + n[1] + n[2] + n[3];
         bool wide = words(row[3])[0] == "f64";
-        std::vector<u64> x((size_t)trials * 32 * total), y((size_t)trials * 32 * n[2]);
-        for (int t = 0; t < trials; t++) for (int l = 0; l < 32; l++) for (int r = 0, at = 0; at < 3; at++) for (int j = 0; j < n[at]; j++, r++)
+        std::vector<u64> x((size_t)trials * 32 * total), y((size_t)trials * 32 * n[4]);
+        for (int t = 0; t < trials; t++) for (int l = 0; l < 32; l++) for (int r = 0, at = 0; at < 4; at++) for (int j = 0; j < n[at]; j++, r++)
             x[((size_t)t * 32 + l) * total + r] = matrix_word(words(row[1 + at])[0], t, l * total + r);
         CUmodule m; CUfunction f = load(ptx, m, row[0]);
         if (f) {
@@ -279,7 +293,7 @@ int main(int argc, char **argv) {
         u64 h = FNV;
         for (u64 v : y) h = fnv(h, v);
         put(small, f ? h : 0, 8);
-        for (int i = 0; i < 8 * 32 * n[2]; i++) put(small, y[i], wide ? 8 : 4);
+        for (int i = 0; i < 2 * 32 * n[4]; i++) put(small, y[i], wide ? 8 : 4);
         for (u64 v : y) put(full, v, wide ? 8 : 4);
     }
     fclose(small); fclose(full);

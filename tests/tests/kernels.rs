@@ -392,8 +392,8 @@ fn kernels_that_are_not_executed_are_ignored_with_the_reason() {
         listed.cannot_run.unwrap_or_default()
     };
     assert_has(
-        &reason(CONTRACT, &[("\tmov.u32 %r2, %ctaid.x;", "\tvadd.s32.s32.s32 %r2, %r1, %r1;")]),
-        &["add.ptx: line 16: `vadd.s32.s32.s32` cannot be executed: "],
+        &reason(CONTRACT, &[("\tmov.u32 %r2, %ctaid.x;", "\tmov.u32 %r2, %pm0;")]),
+        &["add.ptx: line 16: `mov.u32` cannot be executed: %pm0 is a performance counter"],
     );
     let launch = CONTRACT.find("[kernels.launch]").unwrap();
     assert_eq!(reason(&CONTRACT[..launch], &[]), "no [kernels.launch] says how it is started");

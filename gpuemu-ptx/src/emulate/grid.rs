@@ -16,6 +16,9 @@ use crate::memory::{Cache, Global, Shared, shadow};
 /// Blocks that wait for others at once, where blocks are run in turn.
 const RESIDENT: usize = 1024;
 
+/// Blocks that a worker takes up at once, where blocks run side by side.
+const MOST_TOGETHER: u64 = 16;
+
 /// What a launch left behind beside memory.
 #[derive(Debug, Default)]
 pub struct Report {
@@ -94,12 +97,18 @@ pub fn run(code: &Code, launch: &Launch, global: &Global, grid: Option<&shadow::
     let heap = AtomicU64::new(0);
     let blocks = launch.blocks();
     let threads = if code.ordered { 1 } else { threads.clamp(1, blocks.clamp(1, 256) as usize) };
+    if let Some(grid) = grid.filter(|_| threads == 1) {
+        // SAFETY: this thread runs all blocks.
+        unsafe { grid.assume_alone() };
+    }
     let mut found = Vec::new();
     if code.ordered {
         found.push(in_turn(code, launch, global, grid, &heap));
     } else {
         let (next, first_stopped) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
-        let work = || side_by_side(code, launch, global, grid, &heap, &next, &first_stopped);
+        // Blocks next to each other often share a page or a line of the host's cache: one worker takes several.
+        let together = (blocks / (threads as u64 * 16)).clamp(1, MOST_TOGETHER);
+        let work = || side_by_side(code, launch, global, grid, &heap, (&next, together), &first_stopped);
         let others = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
             for _ in 1..threads {
@@ -148,7 +157,7 @@ fn side_by_side(
     global: &Global,
     grid: Option<&shadow::Grid>,
     heap: &AtomicU64,
-    next: &AtomicU64,
+    (next, together): (&AtomicU64, u64),
     first_stopped: &AtomicU64,
 ) -> Found {
     let mut found = Found::default();
@@ -158,8 +167,13 @@ fn side_by_side(
         return found;
     };
     let order = launch.order();
+    let mut turns = 0..0;
     loop {
-        let turn = next.fetch_add(1, Relaxed);
+        let turn = turns.next().unwrap_or_else(|| {
+            let first = next.fetch_add(together, Relaxed);
+            turns = first + 1..first + together;
+            first
+        });
         if turn >= launch.blocks() || turn > first_stopped.load(Relaxed) {
             found.counts = context.counts;
             return found;

@@ -222,6 +222,10 @@ fn taking_part(mask: u32, lane: usize) -> u64 {
 /// Whether lane `i` is at the first address plus `i * width`.
 #[inline(always)]
 pub(crate) fn consecutive(addresses: &[u64; LANES], width: u64) -> bool {
+    // Mostly the first two tell.
+    if addresses[1].wrapping_sub(addresses[0]) != width {
+        return false;
+    }
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if vector::is_there() {
         // SAFETY: the host has AVX2.

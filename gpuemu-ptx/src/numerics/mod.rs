@@ -20,3 +20,4 @@ mod sum_rule;
 pub mod tensor_core;
 #[cfg(target_arch = "x86_64")]
 mod tensor_core_wide;
+pub mod video;

@@ -7,7 +7,8 @@
 
 use super::convert::{E4M3, E5M2, small_to_f16};
 use super::exact::{F16, F32, Rounding};
-use super::float::{NAN32, add32, fma64};
+use super::float::{NAN32, add32, fma32, fma64, mul32};
+use super::half::{add_f16, f16_to_f32, f32_to_f16};
 pub use super::sum_rule::{Accumulator, Element, SumRule};
 use super::sum_rule::{COLUMNS, SPECIAL, ZERO};
 #[cfg(target_arch = "x86_64")]
@@ -121,23 +122,29 @@ fn any<const M: usize, const K: usize>(
 /// subnormals are normal, and go in pairs: first the lower two of each four k, then the upper two, a chain that starts
 /// from zero and is added to `c` at the end, to nearest even. `rule` is that of binary16.
 #[inline]
-pub fn multiply_add_fp8_as_f16<const M: usize>(
+pub fn multiply_add_fp8_as_f16<const M: usize, const K: usize>(
     rule: SumRule,
     formats: (Element, Element),
-    a: &[[u32; 32]; M],
-    b: &[[u32; COLUMNS]; 32],
+    accumulator: Accumulator,
+    a: &[[u32; K]; M],
+    b: &[[u32; COLUMNS]; K],
     c: &[[u32; COLUMNS]; M],
 ) -> [[u32; COLUMNS]; M] {
     let half =
         |format, code: u32| u32::from(small_to_f16(code as u8, if format == Element::E4m3 { E4M3 } else { E5M2 }));
-    let order = |k: usize| k % 16 / 2 * 4 + k % 2 + k / 16 * 2;
+    let order = |k: usize| k % (K / 2) / 2 * 4 + k % 2 + k / (K / 2) * 2;
     let a = a.map(|row| std::array::from_fn(|k| half(formats.0, row[order(k)])));
     let b = std::array::from_fn(|k| b[order(k)].map(|code| half(formats.1, code)));
     let zero = [[0; COLUMNS]; M];
-    let mut d = multiply_add::<M, 32>(rule, (Element::F16, Element::F16), Accumulator::F32, &a, &b, &zero);
+    // Two products, of half the terms each.
+    let rule = SumRule { group: rule.group.min(K as u32 / 2), ..rule };
+    let mut d = multiply_add::<M, K>(rule, (Element::F16, Element::F16), accumulator, &a, &b, &zero);
     for (row, c) in d.iter_mut().zip(c) {
         for (x, &c) in row.iter_mut().zip(c) {
-            *x = add32(*x, c, Rounding::Nearest);
+            *x = match accumulator {
+                Accumulator::F32 => add32(*x, c, Rounding::Nearest),
+                Accumulator::F16 => u32::from(add_f16(*x as u16, c as u16)),
+            };
         }
     }
     d
@@ -254,6 +261,38 @@ fn special(accumulator: Accumulator, a: &[Part], b: impl Fn(usize) -> Part, c: P
         [true, true] => nan,
         [_, negative] => infinity | u32::from(negative) << top,
     }
+}
+
+/// m8n8k4 of binary16 where the tensor core has no such product (sm_80 and later), as the routine has it that compilers
+/// write: in binary32, `c` too. For a result in binary32 a chain of fused multiply-adds, to which `c` is added; for one
+/// in binary16 the sums of the lower and of the upper two products, added to `c` in this order.
+#[inline]
+pub fn multiply_add_chain<const M: usize>(
+    accumulator: Accumulator,
+    a: &[[u32; 4]; M],
+    b: &[[u32; COLUMNS]; 4],
+    c: &[[u32; COLUMNS]; M],
+) -> [[u32; COLUMNS]; M] {
+    const NEAREST: Rounding = Rounding::Nearest;
+    let wide = |code: u32| f16_to_f32(code as u16);
+    let mut d = *c;
+    for (m, row) in d.iter_mut().enumerate() {
+        for (n, x) in row.iter_mut().enumerate() {
+            let a = a[m].map(wide);
+            let b = b.map(|row| wide(row[n]));
+            *x = match accumulator {
+                Accumulator::F32 => {
+                    let sum = (0..4).fold(0, |sum, k| fma32(a[k], b[k], sum, NEAREST));
+                    add32(sum, *x, NEAREST)
+                }
+                Accumulator::F16 => {
+                    let pair = |k: usize| fma32(a[k + 1], b[k + 1], mul32(a[k], b[k], NEAREST), NEAREST);
+                    f32_to_f16(add32(add32(*x, pair(0), NEAREST), pair(2), NEAREST)).into()
+                }
+            };
+        }
+    }
+    d
 }
 
 /// The binary64 product: fused multiply-adds in order of k.

@@ -196,8 +196,8 @@ pub enum Operand {
     Register(RegisterId),
     /// `!p`.
     Negated(RegisterId),
-    /// `-r`, a source of a video instruction.
-    Minus(RegisterId),
+    /// `-r` or `-r.h0`, a source of a video instruction.
+    Minus(RegisterId, Option<Selector>),
     /// `r.b0`, a source or destination of a video instruction.
     Part(RegisterId, Selector),
     /// `a|b`; `None` for `_`.
@@ -346,7 +346,7 @@ impl Function {
     /// Calls `visit` with every register in an operand. Operands nest two deep at most: an address with coordinates.
     fn registers_in(&self, operand: &Operand, visit: &mut impl FnMut(RegisterId)) {
         match operand {
-            Operand::Register(register) | Operand::Negated(register) | Operand::Minus(register) => visit(*register),
+            Operand::Register(register) | Operand::Negated(register) | Operand::Minus(register, _) => visit(*register),
             Operand::Part(register, _) | Operand::Address(Base::Register(register), _) => visit(*register),
             Operand::Pair(first, second) => [first, second].into_iter().flatten().for_each(|register| visit(*register)),
             Operand::Vector(range) | Operand::List(range) | Operand::Indexed(range) => {

@@ -39,8 +39,8 @@ words! {
     ScalarType {
         Predicate "pred",
         B1 "b1", B8 "b8", B16 "b16", B32 "b32", B64 "b64", B128 "b128",
-        U4 "u4", U8 "u8", U16 "u16", U32 "u32", U64 "u64", U128 "u128",
-        S4 "s4", S8 "s8", S16 "s16", S32 "s32", S64 "s64", S128 "s128",
+        U2 "u2", U4 "u4", U8 "u8", U16 "u16", U32 "u32", U64 "u64", U128 "u128",
+        S2 "s2", S4 "s4", S8 "s8", S16 "s16", S32 "s32", S64 "s64", S128 "s128",
         U16x2 "u16x2", S16x2 "s16x2", U8x4 "u8x4", S8x4 "s8x4",
         F16 "f16", F16x2 "f16x2", Bf16 "bf16", Bf16x2 "bf16x2", Tf32 "tf32",
         F32 "f32", F32x2 "f32x2", F64 "f64",
@@ -59,6 +59,7 @@ impl ScalarType {
         use ScalarType::*;
         match self {
             Predicate | B1 => 1,
+            U2 | S2 => 2,
             U4 | S4 | E2m1 => 4,
             E3m2 | E2m3 => 6,
             B8 | U8 | S8 | E4m3 | E5m2 | Ue8m0 | Ue4m3 | E2m1x2 => 8,
@@ -89,7 +90,7 @@ impl ScalarType {
     /// Whether it is a signed integer, packed forms included.
     pub fn is_signed(self) -> bool {
         use ScalarType::*;
-        matches!(self, S4 | S8 | S16 | S32 | S64 | S128 | S16x2 | S8x4)
+        matches!(self, S2 | S4 | S8 | S16 | S32 | S64 | S128 | S16x2 | S8x4)
     }
 
     /// How many values lie side by side in it.

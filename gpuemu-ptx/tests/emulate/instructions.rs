@@ -75,6 +75,31 @@ fn values_of_the_first_lanes() {
         ("and.b32 %r1, %lane, 1; match.any.sync.b32 %r0, %r1, -1;", &[0x5555_5555, 0xaaaa_aaaa]),
         ("redux.sync.add.s32 %r0, %lane, -1;", &[496, 496]),
         ("activemask.b32 %r0;", &[u32::MAX]),
+        // Eight rows of 32 ones times columns of 32 minus ones, added to 5; four bits an element.
+        (
+            "mov.b32 %r1, 0x11111111; mov.b32 %r2, 0xffffffff; mov.b32 %r3, 5;
+             wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32 {%r0, %r4}, {%r1}, {%r2}, {%r3, %r3};",
+            &[(-27i32) as u32, (-27i32) as u32],
+        ),
+        // 128 bits, of which every second and every fourth is set: 32 in both, 32 in one only.
+        (
+            "mov.b32 %r1, 0x55555555; mov.b32 %r2, 0x11111111; mov.b32 %r3, 1;
+             wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 {%r0, %r4}, {%r1}, {%r2}, {%r3, %r3};
+             wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 {%r5, %r4}, {%r1}, {%r2}, {%r3, %r3};
+             mad.lo.u32 %r0, %r5, 1000, %r0;",
+            &[33_033],
+        ),
+        // Where a comparison holds in the low halves and in the high ones: 1 < 2, but not 3 < 2.
+        (
+            "mov.b32 %r1, 0x42003c00; mov.b32 %r2, 0x40004000; setp.lt.f16x2 %p0|%p1, %r1, %r2;
+             selp.u32 %r0, 1, 0, %p0; selp.u32 %r3, 10, 0, %p1; add.u32 %r0, %r0, %r3;",
+            &[1],
+        ),
+        // The predicate says whether the bits, or the other predicate, are not zero.
+        (
+            "setp.eq.u32 %p1, %lane, 1; lop3.or.b32 %r1|%p0, %lane, 2, 0, 0xc0, %p1; selp.u32 %r0, 1, 0, %p0;",
+            &[0, 1, 1, 1],
+        ),
     ];
     for (body, expected) in cases {
         let got = lanes(&format!("{body}\n    st.global.b32 [%out], %r0;"), expected.len());
@@ -208,6 +233,38 @@ fn a_part_of_a_copy_leaves_zeros() {
     let (input, out) = (bench.tensor("in", &values), bench.tensor("out", &[0u32; 32]));
     bench.run("k", [1, 1, 1], [32, 1, 1], 0, &[out.clone(), input]);
     assert_eq!(bench.read::<u32>(&out, 3), [1, 5, 9]);
+}
+
+#[test]
+fn fragments_of_less_than_a_byte_come_from_rows_and_columns() {
+    // Row i of a is i + 1 in its first element and 1 in its last, column j of b has -j in both places (signed nibbles);
+    // c is 100. A row has 64 elements in memory, a column 32.
+    let body = "mov.u32 %r9, 64;
+    wmma.load.a.sync.aligned.row.m8n8k32.global.s4 {%r1}, [%in], %r9;
+    add.u64 %d0, %in, 256;
+    wmma.load.b.sync.aligned.col.m8n8k32.global.s4 {%r2}, [%d0];
+    mov.u32 %r3, 100;
+    wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32 {%r4, %r5}, {%r1}, {%r2}, {%r3, %r3};
+    ld.param.u64 %d1, [out];
+    wmma.store.d.sync.aligned.row.m8n8k32.global.s32 [%d1], {%r4, %r5};";
+    let mut bench = Bench::new(&kernel(body));
+    let mut words = vec![0u32; 64 + 32];
+    for i in 0..8 {
+        words[8 * i] = (i as u32 + 1) & 7;
+        words[8 * i + 3] = 1 << 28;
+        let j = (i as u32).wrapping_neg() & 15;
+        words[64 + 4 * i] = j;
+        words[64 + 4 * i + 3] = j << 28;
+    }
+    let (input, out) = (bench.tensor("in", &words), bench.tensor("out", &[0i32; 64]));
+    bench.run("k", [1, 1, 1], [32, 1, 1], 0, &[out.clone(), input]);
+    let got = bench.read::<i32>(&out, 64);
+    for (i, row) in got.chunks(8).enumerate() {
+        // 8 does not fit in three bits and was cut to 0.
+        let first = (i as i32 + 1) & 7;
+        let expected: Vec<i32> = (0..8).map(|j| 100 - j * (first + 1)).collect();
+        assert_eq!(row, expected, "row {i}");
+    }
 }
 
 #[test]

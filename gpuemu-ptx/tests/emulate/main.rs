@@ -5,6 +5,7 @@ mod bench;
 mod counters;
 mod examples;
 mod faults;
+mod forms;
 mod indices;
 mod instructions;
 mod launches;

@@ -187,6 +187,9 @@ pub fn matrix_word(kind: &str, trial: u64, index: u64) -> u64 {
             let e = if kind == "e4m3" { 4 } else { 5 };
             (0..4).fold(0, |v, j| v | element(mix(r.wrapping_add(j)), e, 7 - e, trial) << (8 * j))
         }
+        "ordered" => places(r, &[4, 8, 9, 12, 13, 14]),
+        "any" => places(r, &[4, 8, 9, 12, 13, 14, 1, 2, 3, 6, 7, 11]),
+        "single" => places(r, &[4, 14]),
         _ => {
             let v = mix(r) & low(32);
             match trial & 3 {
@@ -196,6 +199,16 @@ pub fn matrix_word(kind: &str, trial: u64, index: u64) -> u64 {
             }
         }
     }
+}
+
+/// Eight of the ways to place the elements of a sparse matrix, four bits each.
+fn places(r: u64, ways: &[u64]) -> u64 {
+    let mut q = r;
+    (0..8).fold(0, |v, j| {
+        let way = ways[q as usize % ways.len()];
+        q = mix(q);
+        v | way << (4 * j)
+    })
 }
 
 /// The checksum of the recordings.

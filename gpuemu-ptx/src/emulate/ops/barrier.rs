@@ -238,7 +238,7 @@ fn barrier(d: &mut Decoder<'_>) -> Decoded {
 
 fn mbarrier(d: &mut Decoder<'_>) -> Decoded {
     let has = |word| d.form.has(word);
-    if has(Word::ExpectTx) || has(Word::CompleteTx) || has(Word::NoComplete) || has(Word::SharedCluster) {
+    if has(Word::ExpectTx) || has(Word::CompleteTx) || has(Word::SharedCluster) {
         return refuse("mbarriers that count bytes are not executed yet");
     }
     let generic = u64::from(d.form.space.is_none()) << 8;

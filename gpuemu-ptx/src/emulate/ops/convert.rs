@@ -5,13 +5,15 @@ use crate::emulate::decode::{Decoded, Decoder, refuse};
 use crate::numerics::convert::{self as cv, Finish, Integer, TfRounding};
 use crate::numerics::exact::Rounding;
 use crate::numerics::{float as fl, half as hf};
-use crate::program::{self, ScalarType, Word};
+use crate::program::{self, Operand, ScalarType, Word};
 
 /// Bits of `imm`: the rounding in 0 and 1, then these; the result's integer type from bit 8, the operand's from bit 24.
 const FTZ: u64 = 4;
 const SAT: u64 = 8;
 const RELU: u64 = 16;
 const SATFINITE: u64 = 32;
+/// The register of an integer result has more than 16 bits.
+const WIDE: u64 = 128;
 /// The small float is e5m2 rather than e4m3.
 const E5M2: u64 = 64;
 
@@ -64,7 +66,11 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
     let bit = |word, bit| if d.form.has(word) { bit } else { 0 };
     let flags = bit(Word::Ftz, FTZ) | bit(Word::Sat, SAT) | bit(Word::Relu, RELU) | bit(Word::Satfinite, SATFINITE);
     let r = number(rounding(d)?);
-    let k = r | flags;
+    let wide = match d.operand(0)? {
+        Operand::Register(register) => d.function.register(*register).ty.bits() > 16,
+        _ => true,
+    };
+    let k = r | flags | if wide && encoded(to, 8).is_some() { WIDE } else { 0 };
     match (encoded(to, 8), encoded(from, 24)) {
         (Some(t), Some(f)) => integers(d, to, from, k | t | f),
         (Some(t), None) => to_integer(d, to, from, k | t),
@@ -84,7 +90,7 @@ fn integers(d: &mut Decoder<'_>, to: ScalarType, from: ScalarType, k: u64) -> De
             (U32 | S32, U64 | S64) => return d.unary(0, |_, a: u64| a as u32),
             (U32 | S32, U16) => return d.unary(0, |_, a: u16| u32::from(a)),
             (U32 | S32, S16) => return d.unary(0, |_, a: i16| i32::from(a)),
-            (U16 | S16, U32 | S32) => return d.unary(0, |_, a: u32| a as u16),
+            (U16, U32 | S32) => return d.unary(0, |_, a: u32| a as u16),
             (U32 | S32, U8) => return d.unary(0, |_, a: u8| u32::from(a)),
             _ => {}
         }
@@ -105,12 +111,12 @@ fn integer_result(k: u64, a: u64) -> u32 {
     fit(k, cv::int_to_int(a, integer(k, 24), integer(k, 8), k & SAT != 0))
 }
 
-/// What a register of 32 bits holds of an integer: 8 bits are extended to the 16 of their register, and no further.
+/// What a row holds of an integer: it is extended to the 16 bits of its register, or to 32 if those are there.
 #[inline(always)]
 fn fit(k: u64, value: u64) -> u32 {
-    match integer(k, 8).bits {
-        32 => value as u32,
-        _ => u32::from(value as u16),
+    match k & WIDE {
+        0 => u32::from(value as u16),
+        _ => value as u32,
     }
 }
 
@@ -196,8 +202,9 @@ fn floats(d: &mut Decoder<'_>, to: ScalarType, from: ScalarType, k: u64) -> Deco
         (Bf16, F32) if k == 0 => d.unary(0, |_, a: u32| hf::f32_to_bf16(a)),
         (F32, F16) if k == 0 => d.unary(0, |_, a: u16| hf::f16_to_f32(a)),
         (F32, Bf16) if k == 0 => d.unary(0, |_, a: u16| hf::bf16_to_f32(a)),
+        // Subnormal operands are far below the result's: it rounds them as they are.
         (F16, F32) => d.unary(k, |k, a: u32| {
-            let half = cv::f32_to_f16_finish(flush(k, a), numbered(k), finish(k));
+            let half = cv::f32_to_f16_finish(a, numbered(k), finish(k));
             if k & SAT != 0 { hf::saturate_f16(half) } else { half }
         }),
         (Bf16, F32) => d.unary(k, |k, a: u32| cv::f32_to_bf16_finish(a, numbered(k), finish(k))),

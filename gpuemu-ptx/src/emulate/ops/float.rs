@@ -1,7 +1,12 @@
 //! binary32 and binary64 arithmetic, and the special functions.
 
+use std::marker::PhantomData;
+
+use crate::emulate::context::Context;
 use crate::emulate::decode::{Decoded, Decoder, refuse};
-use crate::emulate::op::{BinaryRow, OnRows, Op, UnaryRow};
+use crate::emulate::op::{BinaryRow, Body, OnRows, Op, Signal, UnaryRow, closure};
+use crate::emulate::registers::LANES;
+use crate::emulate::warp::Warp;
 use crate::numerics::exact::Rounding;
 use crate::numerics::float::{self as fl, Extremum, Property};
 use crate::numerics::{half as hf, special as sp, special_rows as rows};
@@ -54,9 +59,48 @@ fn into(k: u64, a: u32) -> u32 {
 }
 
 #[inline(always)]
-fn out(k: u64, a: u32) -> u32 {
-    let a = into(k, a);
+fn clamp(k: u64, a: u32) -> u32 {
     if k & SAT != 0 { fl::saturate32(a) } else { a }
+}
+
+#[inline(always)]
+fn out(k: u64, a: u32) -> u32 {
+    clamp(k, into(k, a))
+}
+
+/// `d = f(a, b, c)`, or `g(a, b, c)` where some lane comes to the smallest normal number: it may have been
+/// rounded up to it, and the hardware flushes before.
+pub struct Flushed<F, G>(PhantomData<(F, G)>);
+
+impl<F: Fn(u32, u32, u32) -> u32 + Copy, G: Fn(u32, u32, u32) -> u32 + Copy> Body for Flushed<F, G> {
+    #[inline(always)]
+    fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        let (f, g) = (closure::<F>(), closure::<G>());
+        let registers = &warp.registers;
+        let [a, b, c] = [op.a, op.b, op.c].map(|register| registers.stored::<u32>(register));
+        let mut out = [0; LANES];
+        let mut least = false;
+        for lane in 0..LANES {
+            out[lane] = f(a[lane], b[lane], c[lane]);
+            least |= out[lane] << 1 == 0x0100_0000;
+        }
+        if least {
+            out = std::array::from_fn(|lane| g(a[lane], b[lane], c[lane]));
+        }
+        warp.registers.write::<u32>(op.d, &out, mask);
+        Signal::Next
+    }
+}
+
+fn flushed<F: Fn(u32, u32, u32) -> u32 + Copy, G: Fn(u32, u32, u32) -> u32 + Copy>(
+    d: &mut Decoder<'_>,
+    (a, b, c): (i32, i32, i32),
+    _: F,
+    _: G,
+) -> Decoded {
+    let to = d.destination::<u32>(0, false)?;
+    d.emit(Op { d: to, a, b, c, ..d.op_of::<Flushed<F, G>>() });
+    Ok(())
 }
 
 #[inline(always)]
@@ -101,17 +145,33 @@ fn single(d: &mut Decoder<'_>) -> Decoded {
         (Opcode::Sub, 0) => d.binary(0, |_, a: u32, b: u32| fl::sub32(a, b, NEAREST)),
         (Opcode::Mul, 0) => d.binary(0, |_, a: u32, b: u32| fl::mul32(a, b, NEAREST)),
         (Opcode::Fma | Opcode::Mad, 0) => d.ternary(0, |_, a: u32, b: u32, c: u32| fl::fma32(a, b, c, NEAREST)),
-        (Opcode::Fma | Opcode::Mad, FTZ) => d.ternary(0, |_, a: u32, b: u32, c: u32| {
-            fl::flush32(fl::fma32(fl::flush32(a), fl::flush32(b), fl::flush32(c), NEAREST))
-        }),
+        (Opcode::Fma | Opcode::Mad, FTZ) => {
+            let abc = (d.source::<u32>(1)?, d.source::<u32>(2)?, d.source::<u32>(3)?);
+            flushed(
+                d,
+                abc,
+                |a, b, c| fl::flush32(fl::fma32(fl::flush32(a), fl::flush32(b), fl::flush32(c), NEAREST)),
+                |a, b, c| fl::fma32_ftz(a, b, c, NEAREST),
+            )
+        }
         (Opcode::Mul, FTZ) => {
-            d.binary(0, |_, a: u32, b: u32| fl::flush32(fl::mul32(fl::flush32(a), fl::flush32(b), NEAREST)))
+            let (a, b) = (d.source::<u32>(1)?, d.source::<u32>(2)?);
+            flushed(
+                d,
+                (a, b, b),
+                |a, b, _| fl::flush32(fl::mul32(fl::flush32(a), fl::flush32(b), NEAREST)),
+                |a, b, _| fl::mul32_ftz(a, b, NEAREST),
+            )
         }
         (Opcode::Add, FTZ) => {
             d.binary(0, |_, a: u32, b: u32| fl::flush32(fl::add32(fl::flush32(a), fl::flush32(b), NEAREST)))
         }
         (Opcode::Add, _) => d.binary(k, |k, a: u32, b: u32| out(k, fl::add32(into(k, a), into(k, b), numbered(k)))),
         (Opcode::Sub, _) => d.binary(k, |k, a: u32, b: u32| out(k, fl::sub32(into(k, a), into(k, b), numbered(k)))),
+        (Opcode::Mul, _) if k & FTZ != 0 => d.binary(k, |k, a: u32, b: u32| clamp(k, fl::mul32_ftz(a, b, numbered(k)))),
+        (Opcode::Fma | Opcode::Mad, _) if k & FTZ != 0 => {
+            d.ternary(k, |k, a: u32, b: u32, c: u32| clamp(k, fl::fma32_ftz(a, b, c, numbered(k))))
+        }
         (Opcode::Mul, _) => d.binary(k, |k, a: u32, b: u32| out(k, fl::mul32(into(k, a), into(k, b), numbered(k)))),
         (Opcode::Fma | Opcode::Mad, _) => {
             d.ternary(k, |k, a: u32, b: u32, c: u32| out(k, fl::fma32(into(k, a), into(k, b), into(k, c), numbered(k))))
@@ -121,6 +181,7 @@ fn single(d: &mut Decoder<'_>) -> Decoded {
         (Opcode::Div, FTZ) if approximate => rows2::<DivApproxFlushed>(d),
         (Opcode::Div, _) if approximate => rows2::<DivApprox>(d),
         (Opcode::Div, 0) => d.binary(0, |_, a: u32, b: u32| fl::div32(a, b, NEAREST)),
+        (Opcode::Div, _) if k & FTZ != 0 => d.binary(k, |k, a: u32, b: u32| clamp(k, fl::div32_ftz(a, b, numbered(k)))),
         (Opcode::Div, _) => d.binary(k, |k, a: u32, b: u32| out(k, fl::div32(into(k, a), into(k, b), numbered(k)))),
         (Opcode::Rcp, FTZ) if approximate => rows1::<RcpFlushed>(d),
         (Opcode::Rcp, _) if approximate => rows1::<Rcp>(d),

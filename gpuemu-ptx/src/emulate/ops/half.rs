@@ -84,8 +84,14 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
     match d.opcode() {
         Opcode::Add => two!(|k, a, b| f16_out(k, hf::add_f16(f16(k, a), f16(k, b))), |_: u64, a, b| hf::add_bf16(a, b)),
         Opcode::Sub => two!(|k, a, b| f16_out(k, hf::sub_f16(f16(k, a), f16(k, b))), |_: u64, a, b| hf::sub_bf16(a, b)),
+        Opcode::Mul if k & FTZ != 0 => {
+            two!(|k, a, b| f16_out(k, hf::mul_f16_ftz(a, b)), |_: u64, a, b| hf::mul_bf16(a, b))
+        }
         Opcode::Mul => two!(|k, a, b| f16_out(k, hf::mul_f16(f16(k, a), f16(k, b))), |_: u64, a, b| hf::mul_bf16(a, b)),
         Opcode::Fma if d.form.has(Word::Oob) => refuse("`.oob` is not executed"),
+        Opcode::Fma if k & FTZ != 0 => {
+            three!(|k, a, b, c| f16_out(k, hf::fma_f16_ftz(a, b, c)), |k, a, b, c| bf16_out(k, hf::fma_bf16(a, b, c)))
+        }
         Opcode::Fma => {
             three!(|k, a, b, c| f16_out(k, hf::fma_f16(f16(k, a), f16(k, b), f16(k, c))), |k, a, b, c| bf16_out(
                 k,

@@ -19,7 +19,6 @@ pub mod special;
 pub mod system;
 pub mod video;
 pub mod warp;
-pub mod wmma;
 
 use super::decode::{Decoded, Decoder, refuse};
 use crate::program::Opcode;

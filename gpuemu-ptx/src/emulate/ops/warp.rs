@@ -45,15 +45,17 @@ fn assemble_some(warp: &mut Warp, context: &mut Context<'_>, named: u32, mask: u
     Signal::Next
 }
 
+/// All lanes of the mask `$named` are here, or the instruction ends with a wish for more or a fault.
 macro_rules! assembled {
     ($warp:ident, $context:ident, $named:expr, $mask:ident) => {
         let named = $named;
-        match assemble($warp, $context, named, $mask, false) {
+        match $crate::emulate::ops::warp::assemble($warp, $context, named, $mask, false) {
             Signal::Next => {}
             other => return other,
         }
     };
 }
+pub(crate) use assembled;
 
 /// The lanes that register `r` names, as the first executing lane has it.
 #[inline(always)]

@@ -16,7 +16,7 @@ pub struct Bits {
 impl Bits {
     /// The empty set, of a memory of so many bytes. `None` where the host has no room.
     pub fn new(bytes: u64) -> Option<Self> {
-        Some(Self { backing: Backing::zeroed(bytes.div_ceil(8) + 8)?, bytes, whole: AtomicBool::new(false) })
+        Some(Self { backing: Backing::zeroed(bytes.div_ceil(64) * 8 + 8)?, bytes, whole: AtomicBool::new(false) })
     }
 
     /// Bytes of the memory.
@@ -40,7 +40,7 @@ impl Bits {
     /// 64 bytes' bits.
     #[inline(always)]
     fn word(&self, index: u64) -> &AtomicU64 {
-        assert!((index + 1) * 8 <= self.backing.bytes() as u64);
+        assert!(index < self.backing.bytes() as u64 / 8);
         // SAFETY: within the backing, aligned, and accessed as atomics only.
         unsafe { &*self.backing.start().as_ptr().cast::<AtomicU64>().add(index as usize) }
     }
@@ -75,6 +75,26 @@ impl Bits {
                 octet.store(mask, Relaxed);
             } else if octet.load(Relaxed) & mask != mask {
                 octet.fetch_or(mask, Relaxed);
+            }
+            at = upto;
+        }
+    }
+
+    /// Adds bytes that nobody else adds neighbours of at this time: those of a page of cells that is held.
+    #[inline(always)]
+    pub fn insert_held(&self, from: u64, bytes: u64) {
+        if self.is_whole() {
+            return;
+        }
+        let end = (from + bytes).min(self.bytes);
+        let mut at = from;
+        while at < end {
+            let word = self.word(at / 64);
+            let upto = ((at / 64 + 1) * 64).min(end);
+            let mask = u64::MAX >> (64 - (upto - at)) << (at % 64);
+            let old = word.load(Relaxed);
+            if old | mask != old {
+                word.store(old | mask, Relaxed);
             }
             at = upto;
         }

@@ -1,15 +1,16 @@
 //! Who accessed what last: a cell for every few bytes.
 //!
-//! A cell holds a stamp of the last write (high half) and one of the last read (low half). A stamp names a record of the
-//! log, the lane, and two properties; 0 is none.
+//! A cell has two stamps, of the last write and of the last read. A stamp names a record of the log, the lane, and
+//! properties; 0 is none. Where lanes next to each other access one or two bytes each, one stamp stands for all of a
+//! cell's bytes.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::memory::backing::Backing;
 
-/// Bytes of memory that share their fineness.
-const PAGE: u64 = 4096;
+/// Log2 of the bytes of memory that share their fineness.
+pub const PAGE: u32 = 12;
 /// Log2 of the bytes of a cell, from coarse to fine.
 const GRAINS: [u32; 3] = [2, 1, 0];
 
@@ -17,6 +18,8 @@ const GRAINS: [u32; 3] = [2, 1, 0];
 pub const ASYNC: u32 = 1 << 31;
 /// Of a read: threads that nothing orders read here; the stamp is that of the first.
 pub const SEVERAL: u32 = 1 << 5;
+/// Without [`SEVERAL`]: the lane and those after it each accessed its own part of the cell.
+pub const SPREAD: u32 = 1 << 6;
 /// Records that stamps can name, 0 excepted.
 pub const RECORDS: u32 = 1 << 24;
 
@@ -38,140 +41,320 @@ pub fn lane_of(stamp: u32) -> usize {
     (stamp & 31) as usize
 }
 
+/// Whether a stamp is of several lanes, each with its own part of the cell.
+#[inline(always)]
+pub fn is_spread(stamp: u32) -> bool {
+    stamp & (SEVERAL | SPREAD) == SPREAD
+}
+
+/// The stamps of cells of one size.
+#[derive(Debug)]
+struct Level {
+    writes: Backing,
+    reads: Backing,
+}
+
+impl Level {
+    fn new(bytes: u64, level: usize) -> Option<Self> {
+        let room = (bytes.div_ceil(1 << GRAINS[level]) + 8) * 4;
+        Some(Self { writes: Backing::zeroed(room)?, reads: Backing::zeroed(room)? })
+    }
+}
+
+/// Pages that share a lock lie so far apart.
+const LOCKS: u64 = 64;
+
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Lock(AtomicBool);
+
 /// The cells of one memory.
 #[derive(Debug)]
 pub struct Cells {
     bytes: u64,
-    /// By fineness; the finer ones appear when a page needs them.
-    levels: [OnceLock<Option<Backing>>; 3],
-    /// A byte for every page: which level its cells are in.
+    coarse: Level,
+    /// By fineness; they appear when a page needs them.
+    fine: [OnceLock<Option<Level>>; 2],
+    /// A byte for every page: which level its cells are in, and what stamps they have.
     pages: Backing,
-    refining: Mutex<()>,
+    locks: Box<[Lock]>,
+    making: Mutex<()>,
 }
+
+/// The bits of a page's byte that say its level.
+const LEVEL: u8 = 3;
+/// Of a page: it may have stamps of writes.
+const WRITTEN: u8 = 4;
+/// It may have stamps of reads.
+const READ: u8 = 8;
 
 impl Cells {
     /// Empty cells for so many bytes. `None` where the host has no room.
     pub fn new(bytes: u64) -> Option<Self> {
-        let pages = Backing::zeroed(bytes.div_ceil(PAGE) + 1)?;
-        let cells = Self { bytes, levels: [const { OnceLock::new() }; 3], pages, refining: Mutex::new(()) };
-        cells.level(0)?;
-        Some(cells)
+        Some(Self {
+            bytes,
+            coarse: Level::new(bytes, 0)?,
+            fine: [const { OnceLock::new() }; 2],
+            pages: Backing::zeroed((bytes >> PAGE) + 2)?,
+            locks: (0..LOCKS).map(|_| Lock::default()).collect(),
+            making: Mutex::new(()),
+        })
     }
 
-    fn level(&self, level: usize) -> Option<&Backing> {
-        let make = || Backing::zeroed((self.bytes.div_ceil(1 << GRAINS[level]) + 8) * 8);
-        self.levels[level].get_or_init(make).as_ref()
+    /// Bytes of the memory.
+    #[inline(always)]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn level(&self, level: usize) -> Option<&Level> {
+        match level.checked_sub(1) {
+            None => Some(&self.coarse),
+            Some(index) => self.fine[index].get().and_then(Option::as_ref),
+        }
     }
 
     #[inline(always)]
-    fn page(&self, page: u64) -> &AtomicU8 {
+    fn state(&self, page: u64) -> &AtomicU8 {
         assert!(page < self.pages.bytes() as u64);
         // SAFETY: within the backing, whose bytes are accessed as atomics only.
         unsafe { &*self.pages.start().as_ptr().add(page as usize).cast::<AtomicU8>() }
     }
 
+    /// The cells of a page, for the caller alone until it lets them go.
     #[inline(always)]
-    fn cell(backing: &Backing, index: u64) -> &AtomicU64 {
-        assert!(index < backing.bytes() as u64 / 8);
-        // SAFETY: within the backing, aligned to 256 bytes at its start, accessed as atomics only.
-        unsafe { &*backing.start().as_ptr().cast::<AtomicU64>().add(index as usize) }
+    pub fn hold(&self, page: u64) -> Page<'_> {
+        let lock = &self.locks[(page % LOCKS) as usize].0;
+        while lock.swap(true, Acquire) {
+            while lock.load(Relaxed) {
+                std::thread::yield_now();
+            }
+        }
+        Page { cells: self, page, state: self.state(page).load(Relaxed), lock: Some(lock) }
     }
 
-    /// The cells of a range within one page whose edges and page are coarse; `None` where finer ones are called for.
+    /// The same for who is alone anyway.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else accesses these cells meanwhile.
     #[inline(always)]
-    pub fn coarse(&self, from: u64, bytes: u64) -> Option<&[AtomicU64]> {
-        let end = from.checked_add(bytes).filter(|&end| end <= self.bytes && end != 0)?;
-        if !(from | bytes).is_multiple_of(4) {
-            return None;
-        }
-        for page in from / PAGE..=(end - 1) / PAGE {
-            if self.page(page).load(Relaxed) != 0 {
-                return None;
-            }
-        }
-        let backing = self.levels[0].get()?.as_ref()?;
-        debug_assert!(end / 4 <= backing.bytes() as u64 / 8);
-        // SAFETY: within the backing, as its size is that of all cells.
-        Some(unsafe {
-            let first = backing.start().as_ptr().cast::<AtomicU64>().add((from / 4) as usize);
-            std::slice::from_raw_parts(first, (bytes / 4) as usize)
-        })
+    pub unsafe fn hold_alone(&self, page: u64) -> Page<'_> {
+        Page { cells: self, page, state: self.state(page).load(Relaxed), lock: None }
     }
 
-    /// Calls `visit` with every cell of a range, and the first byte and the bytes that the cell stands for. Pages become
-    /// as fine as the edges of the range ask.
-    #[inline]
-    pub fn visit(&self, from: u64, bytes: u64, mut visit: impl FnMut(&AtomicU64, u64, u64)) {
-        let end = (from + bytes).min(self.bytes);
-        let mut at = from;
-        while at < end {
-            let page = at / PAGE;
-            let upto = ((page + 1) * PAGE).min(end);
-            // An access that ends where the memory does covers its last cell whole.
-            let edges = at | if upto == self.bytes { 0 } else { upto };
-            let wanted = (2 - edges.trailing_zeros().min(2)) as usize;
-            let mut level = usize::from(self.page(page).load(Relaxed));
-            if level < wanted {
-                level = self.refine(page, wanted);
-            }
-            let grain = GRAINS[level];
-            let Some(backing) = self.levels[level].get().and_then(Option::as_ref) else { return };
-            for index in at >> grain..((upto - 1) >> grain) + 1 {
-                visit(Self::cell(backing, index), index << grain, 1 << grain);
-            }
-            at = upto;
-        }
-    }
-
-    /// Makes a page as fine as `wanted`, and says how fine it is.
-    #[cold]
-    fn refine(&self, page: u64, wanted: usize) -> usize {
-        let _alone = self.refining.lock().unwrap_or_else(PoisonError::into_inner);
-        let level = usize::from(self.page(page).load(Relaxed));
-        if level >= wanted {
-            return level;
-        }
-        let (Some(coarse), Some(fine)) = (self.level(level), self.level(wanted)) else { return level };
-        let (from, to) = (page * PAGE, ((page + 1) * PAGE).min(self.bytes));
-        for index in from >> GRAINS[wanted]..((to - 1) >> GRAINS[wanted]) + 1 {
-            let old = Self::cell(coarse, index << GRAINS[wanted] >> GRAINS[level]).load(Relaxed);
-            // Untouched cells stay untouched.
-            if old != 0 {
-                Self::cell(fine, index).store(old, Relaxed);
-            }
-        }
-        self.page(page).store(wanted as u8, Relaxed);
-        wanted
+    /// Bytes of the pages of the host that hold stamps.
+    #[cfg(test)]
+    pub fn footprint(&self) -> usize {
+        let levels = (0..3).filter_map(|level| self.level(level)).flat_map(|level| [&level.writes, &level.reads]);
+        let held = levels.map(|stamps| {
+            // SAFETY: the backing is owned and zeroed; the test's threads are done with it.
+            let bytes = unsafe { std::slice::from_raw_parts(stamps.start().as_ptr(), stamps.bytes()) };
+            bytes.chunks(4096).filter(|page| page.iter().any(|&byte| byte != 0)).count() * 4096
+        });
+        held.sum()
     }
 
     /// Empties all cells.
     pub fn clear(&mut self) {
-        for level in self.levels.iter_mut().filter_map(|level| level.get_mut()?.as_mut()) {
-            // SAFETY: the backing is owned, and `self` borrowed alone.
-            unsafe { level.start().as_ptr().write_bytes(0, level.bytes()) }
+        let levels = std::iter::once(&mut self.coarse)
+            .chain(self.fine.iter_mut().filter_map(|level| level.get_mut().and_then(Option::as_mut)));
+        for level in levels {
+            for stamps in [&mut level.writes, &mut level.reads] {
+                // SAFETY: the backing is owned, and `self` borrowed alone.
+                unsafe { stamps.start().as_ptr().write_bytes(0, stamps.bytes()) }
+            }
         }
     }
+}
+
+/// One page's cells, held.
+pub struct Page<'c> {
+    cells: &'c Cells,
+    page: u64,
+    state: u8,
+    lock: Option<&'c AtomicBool>,
+}
+
+impl Drop for Page<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(lock) = self.lock {
+            lock.store(false, Release);
+        }
+    }
+}
+
+impl Page<'_> {
+    /// Its number.
+    #[inline(always)]
+    pub fn number(&self) -> u64 {
+        self.page
+    }
+
+    /// Whether its cells have four bytes each.
+    #[inline(always)]
+    pub fn is_coarse(&self) -> bool {
+        self.state & LEVEL == 0
+    }
+
+    /// Whether it may have stamps of writes.
+    #[inline(always)]
+    pub fn is_written(&self) -> bool {
+        self.state & WRITTEN != 0
+    }
+
+    /// Whether it may have stamps of reads.
+    #[inline(always)]
+    pub fn is_read(&self) -> bool {
+        self.state & READ != 0
+    }
+
+    /// It will have stamps of writes, or of reads.
+    #[inline(always)]
+    pub fn mark(&mut self, write: bool) {
+        let flag = if write { WRITTEN } else { READ };
+        if self.state & flag == 0 {
+            self.state |= flag;
+            self.cells.state(self.page).store(self.state, Relaxed);
+        }
+    }
+
+    /// The stamps of `count` cells of four bytes from a byte on: writes, reads. `None` where they are not all in the page,
+    /// or it is finer.
+    #[inline(always)]
+    pub fn coarse(&mut self, from: u64, count: usize) -> Option<(&mut [u32], &mut [u32])> {
+        let end = from + 4 * count as u64;
+        let within = from >> PAGE == self.page && end <= (self.page + 1) << PAGE && end <= self.cells.bytes + 3;
+        if !self.is_coarse() || !within {
+            return None;
+        }
+        let level = &self.cells.coarse;
+        debug_assert!((from / 4) as usize + count <= level.writes.bytes() / 4);
+        // SAFETY: within the backings, which have a stamp for every cell, and within the page, which is held.
+        Some(unsafe {
+            let first = (from / 4) as usize;
+            let slice = |stamps: &Backing| {
+                std::slice::from_raw_parts_mut(stamps.start().as_ptr().cast::<u32>().add(first), count)
+            };
+            (slice(&level.writes), slice(&level.reads))
+        })
+    }
+
+    /// Makes the page as fine as the edges of a range ask; `unit` says how many bytes each lane of a spread stamp
+    /// accessed.
+    #[inline]
+    pub fn refine_for(&mut self, from: u64, end: u64, unit: impl Fn(u32) -> u32) {
+        // An access that ends where the memory does covers its last cell whole.
+        let edges = from | if end == self.cells.bytes { 0 } else { end };
+        let wanted = (2 - edges.trailing_zeros().min(2)) as usize;
+        if usize::from(self.state & LEVEL) < wanted {
+            self.refine(wanted, unit);
+        }
+    }
+
+    /// Calls `visit` with the stamps of every cell of a range in this page, writes and reads, and with the first byte and
+    /// the bytes that the cell stands for.
+    #[inline]
+    pub fn visit_refined(&mut self, from: u64, end: u64, mut visit: impl FnMut(&mut u32, &mut u32, u64, u64)) {
+        let level = usize::from(self.state & LEVEL);
+        let grain = GRAINS[level];
+        let Some(level) = self.cells.level(level) else { return };
+        for index in from >> grain..((end - 1) >> grain) + 1 {
+            assert!(index < level.writes.bytes() as u64 / 4 && index << grain >> PAGE == self.page);
+            // SAFETY: within the backings, and within the page, which is held.
+            let (write, read) = unsafe {
+                let at = |stamps: &Backing| stamps.start().as_ptr().cast::<u32>().add(index as usize);
+                (&mut *at(&level.writes), &mut *at(&level.reads))
+            };
+            visit(write, read, index << grain, 1 << grain);
+        }
+    }
+
+    /// Makes the page as fine as `wanted`.
+    #[cold]
+    fn refine(&mut self, wanted: usize, unit: impl Fn(u32) -> u32) {
+        let cells = self.cells;
+        let made = {
+            let _alone = cells.making.lock().unwrap_or_else(PoisonError::into_inner);
+            cells.fine[wanted - 1].get_or_init(|| Level::new(cells.bytes, wanted)).is_some()
+        };
+        let level = usize::from(self.state & LEVEL);
+        let (true, Some(coarse), Some(fine)) = (made, cells.level(level), cells.level(wanted)) else { return };
+        let (from, to) = (self.page << PAGE, ((self.page + 1) << PAGE).min(cells.bytes));
+        for (coarse, fine) in [(&coarse.writes, &fine.writes), (&coarse.reads, &fine.reads)] {
+            for index in from >> GRAINS[wanted]..((to - 1) >> GRAINS[wanted]) + 1 {
+                let first = index << GRAINS[wanted];
+                let whole = first >> GRAINS[level];
+                assert!(whole < coarse.bytes() as u64 / 4 && index < fine.bytes() as u64 / 4);
+                // SAFETY: within the backings, and within the page, which is held.
+                let (old, new) = unsafe {
+                    let old = *coarse.start().as_ptr().cast::<u32>().add(whole as usize);
+                    (old, &mut *fine.start().as_ptr().cast::<u32>().add(index as usize))
+                };
+                // Untouched cells stay untouched.
+                if old == 0 {
+                    continue;
+                }
+                *new = old;
+                if is_spread(old) {
+                    let unit = unit(old).max(1);
+                    *new += (first - (whole << GRAINS[level])) as u32 / unit;
+                    if 1 << GRAINS[wanted] <= unit {
+                        *new &= !SPREAD;
+                    }
+                }
+            }
+        }
+        self.state = self.state & !LEVEL | wanted as u8;
+        cells.state(self.page).store(self.state, Relaxed);
+    }
+}
+
+/// The pages of a range, each with the part of the range that is in it.
+pub fn pages(from: u64, end: u64) -> impl Iterator<Item = (u64, u64, u64)> {
+    let mut at = from;
+    std::iter::from_fn(move || {
+        let page = at >> PAGE;
+        let upto = ((page + 1) << PAGE).min(end);
+        let part = (at < end).then_some((page, at, upto));
+        at = upto;
+        part
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn visited(cells: &Cells, from: u64, bytes: u64) -> Vec<(u64, u64, u64)> {
+    fn visit(cells: &Cells, from: u64, bytes: u64, mut each: impl FnMut(&mut u32, u64, u64)) {
+        for (page, from, end) in pages(from, (from + bytes).min(cells.bytes)) {
+            let mut held = cells.hold(page);
+            held.refine_for(from, end, |_| 2);
+            held.visit_refined(from, end, |write, _, first, bytes| each(write, first, bytes));
+        }
+    }
+
+    fn visited(cells: &Cells, from: u64, bytes: u64) -> Vec<(u64, u64, u32)> {
         let mut seen = Vec::new();
-        cells.visit(from, bytes, |cell, first, bytes| seen.push((first, bytes, cell.load(Relaxed))));
+        visit(cells, from, bytes, |write, first, bytes| seen.push((first, bytes, *write)));
         seen
+    }
+
+    fn stamp_at(place: u64) -> u32 {
+        stamp(place as u32 + 1, 0)
     }
 
     #[test]
     fn pages_become_finer_and_keep_what_they_know() {
         let cells = Cells::new(10_000).unwrap();
-        cells.visit(8, 8, |cell, first, _| cell.store(first + 1, Relaxed));
-        assert_eq!(visited(&cells, 4, 12), [(4, 4, 0), (8, 4, 9), (12, 4, 13)]);
-        assert!(cells.coarse(8, 8).is_some());
-        assert_eq!(visited(&cells, 10, 4), [(10, 2, 9), (12, 2, 13)]);
-        assert!(cells.coarse(8, 8).is_none());
-        assert_eq!(visited(&cells, 11, 2), [(11, 1, 9), (12, 1, 13)]);
+        visit(&cells, 8, 8, |write, first, _| *write = stamp_at(first));
+        let (a, b) = (stamp_at(8), stamp_at(12));
+        assert_eq!(visited(&cells, 4, 12), [(4, 4, 0), (8, 4, a), (12, 4, b)]);
+        assert!(cells.hold(0).coarse(8, 2).is_some());
+        assert_eq!(visited(&cells, 10, 4), [(10, 2, a), (12, 2, b)]);
+        assert!(cells.hold(0).coarse(8, 2).is_none());
+        assert_eq!(visited(&cells, 11, 2), [(11, 1, a), (12, 1, b)]);
         // The next page is as coarse as before.
         assert_eq!(visited(&cells, 4096, 8), [(4096, 4, 0), (4100, 4, 0)]);
         // Across the border of two pages.
@@ -179,12 +362,33 @@ mod tests {
     }
 
     #[test]
-    fn ranges_beyond_the_memory_have_no_cells() {
+    fn lanes_that_share_a_cell_part_when_it_does() {
         let cells = Cells::new(64).unwrap();
-        for (from, bytes) in [(60, 8), (64, 4), (4_u64.wrapping_neg(), 8), (0, 0), (2, 4), (0, 6)] {
-            assert!(cells.coarse(from, bytes).is_none(), "{from}, {bytes}");
+        visit(&cells, 0, 8, |write, first, _| *write = stamp(9, first as usize / 2) | SPREAD);
+        let lane = |lane| stamp(9, lane);
+        assert_eq!(visited(&cells, 2, 6), [(2, 2, lane(1)), (4, 2, lane(2)), (6, 2, lane(3))]);
+        assert_eq!(visited(&cells, 5, 2), [(5, 1, lane(2)), (6, 1, lane(3))]);
+        let bytes = Cells::new(64).unwrap();
+        let mut seen = Vec::new();
+        let mut held = bytes.hold(0);
+        held.visit_refined(0, 4, |write, _, _, _| *write = stamp(9, 4) | SPREAD);
+        held.refine_for(0, 2, |_| 1);
+        held.visit_refined(0, 2, |write, _, _, _| seen.push(*write));
+        held.refine_for(3, 4, |_| 1);
+        held.visit_refined(3, 4, |write, _, _, _| seen.push(*write));
+        assert_eq!(seen, [lane(4) | SPREAD, lane(7)]);
+    }
+
+    #[test]
+    fn cells_beyond_a_page_or_the_memory_are_not_given() {
+        let cells = Cells::new(8200).unwrap();
+        for (page, from, count) in [(0, 4092, 2), (0, 4096, 1), (1, 4092, 1), (2, 8196, 2)] {
+            assert!(cells.hold(page).coarse(from, count).is_none(), "{page}, {from}, {count}");
         }
-        assert_eq!(cells.coarse(0, 64).unwrap().len(), 16);
+        for (page, from, count) in [(0, 0, 1024), (1, 8188, 1), (2, 8192, 2)] {
+            let count_there = cells.hold(page).coarse(from, count).map(|(writes, _)| writes.len());
+            assert_eq!(count_there, Some(count), "{page}, {from}");
+        }
     }
 
     #[test]

@@ -44,6 +44,9 @@ pub struct Clocks {
     /// What each warp's last fence covers, by scope: block, device.
     fenced: [Vec<Cover>; 2],
     any_fence: bool,
+    /// Whether a warp sees anything beyond the base, or there are objects.
+    any_known: bool,
+    any_partial: bool,
     retired: u32,
     /// Until when each warp's own past is ordered with some other warp's.
     met: [u32; 32],
@@ -62,6 +65,8 @@ impl Clocks {
             partial: Vec::new(),
             fenced: [Vec::new(), Vec::new()],
             any_fence: false,
+            any_known: false,
+            any_partial: false,
             retired: 0,
             met: [0; 32],
             objects: rustc_hash::FxHashMap::default(),
@@ -79,14 +84,17 @@ impl Clocks {
         self.full = [0; 32];
         self.retired = 0;
         self.met = [0; 32];
-        self.any_fence = false;
-        for covers in std::iter::once(&mut self.known).chain(&mut self.fenced) {
-            covers.clear();
-            covers.resize(self.warps, [0; ACTORS]);
+        // Most blocks use none of these.
+        if self.any_fence || self.any_known || self.any_partial || self.known.len() != self.warps {
+            for covers in std::iter::once(&mut self.known).chain(&mut self.fenced) {
+                covers.clear();
+                covers.resize(self.warps, [0; ACTORS]);
+            }
+            self.partial.clear();
+            self.partial.resize(self.warps, [0; 32]);
+            self.objects.clear();
         }
-        self.partial.clear();
-        self.partial.resize(self.warps, [0; 32]);
-        self.objects.clear();
+        (self.any_fence, self.any_known, self.any_partial) = (false, false, false);
     }
 
     /// The time of what a warp does next.
@@ -126,6 +134,12 @@ impl Clocks {
         self.met[warp as usize] >= clock
     }
 
+    /// Whether all that a warp did at `clock` is ordered before what any of its lanes does now.
+    #[inline(always)]
+    pub(super) fn warp_ordered(&self, warp: u32, clock: u32) -> bool {
+        clock <= self.full[warp as usize]
+    }
+
     /// Whether what `other` did at `clock` is ordered before what `lane` of the same warp does now.
     #[inline]
     pub(super) fn lanes_ordered(&self, warp: u32, lane: usize, other: usize, clock: u32) -> bool {
@@ -159,6 +173,7 @@ impl Clocks {
                 seen[warp] = seen[warp].max(past[warp]);
             }
             members().for_each(|warp| join(&mut self.known[warp], &seen));
+            self.any_known = true;
         }
         for (warp, &past) in past.iter().enumerate().take(self.warps).filter(|&(warp, _)| warps >> warp & 1 != 0) {
             self.full[warp] = past;
@@ -179,6 +194,7 @@ impl Clocks {
             for lane in (0..32).filter(|lane| lanes >> lane & 1 != 0) {
                 self.partial[warp][lane] = past;
             }
+            self.any_partial = true;
         }
         self.advance(warp);
     }
@@ -225,6 +241,7 @@ impl Clocks {
     /// The warp sees what a cover covers.
     pub(super) fn acquire(&mut self, warp: u32, cover: &Cover) {
         self.met[warp as usize] = self.own[warp as usize];
+        self.any_known = true;
         join(&mut self.known[warp as usize], cover);
     }
 
@@ -236,6 +253,7 @@ impl Clocks {
 
     /// Adds a cover to what arrives at an object; `visible` at once, or with the phase.
     pub(super) fn arrive(&mut self, object: u64, cover: &Cover, visible: bool) {
+        self.any_known = true;
         let object = self.objects.entry(object).or_insert(Object { arrived: [0; ACTORS], complete: [0; ACTORS] });
         join(if visible { &mut object.complete } else { &mut object.arrived }, cover);
     }

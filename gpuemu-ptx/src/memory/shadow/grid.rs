@@ -19,6 +19,7 @@ const RELEASES: usize = 1 << 21;
 pub struct Grid {
     pub(super) log: Log,
     released: AtomicBool,
+    alone: AtomicBool,
     variables: Mutex<Variables>,
 }
 
@@ -54,8 +55,28 @@ pub(super) type Acquired = FxHashMap<u64, u32>;
 impl Grid {
     /// For a launch: nothing has happened, and what came before is over. `None` where the host has no room.
     pub fn new(global: &mut Global) -> Option<Self> {
-        global.begin_launch();
-        Some(Self { log: Log::new()?, released: AtomicBool::new(false), variables: Mutex::default() })
+        let next = global.begin_launch();
+        Some(Self {
+            log: Log::new(next)?,
+            released: AtomicBool::new(false),
+            alone: AtomicBool::new(false),
+            variables: Mutex::default(),
+        })
+    }
+
+    /// Blocks need not take turns at what they share, from now on.
+    ///
+    /// # Safety
+    ///
+    /// One thread of the host runs all blocks.
+    pub unsafe fn assume_alone(&self) {
+        self.alone.store(true, Relaxed);
+    }
+
+    /// Whether one thread of the host runs all blocks.
+    #[inline(always)]
+    pub(super) fn is_alone(&self) -> bool {
+        self.alone.load(Relaxed)
     }
 
     /// Whether so much happened that races may have gone unseen since.

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use super::bits::Bits;
 use super::block::{Block, Clash, Finding, Race, lanes};
 use super::cells::stamp;
 use super::clocks::{ACTORS, Cover};
 use super::log::{ATOMIC, COPY, PENDING, Record, WRITE};
+use super::quick::Quick;
 use super::{Order, Scope};
 use crate::memory::access::{self, Element, View};
 use crate::memory::global::Cache;
@@ -107,6 +109,22 @@ fn within_noise(a: u32, b: u32, scale: f32) -> bool {
     scale > 1e-30 && scale.is_finite() && (f32::from_bits(a) - f32::from_bits(b)).abs() <= scale * NOISE
 }
 
+/// Whether all lanes, which are several, write the same bytes to what looks like one place.
+#[inline(always)]
+fn alike<T: Element, const N: usize>(addresses: &[u64; LANES], values: &[[T; LANES]; N], mask: u32) -> bool {
+    let (first, last) = (mask.trailing_zeros() as usize % LANES, (mask | 1).ilog2() as usize);
+    first != last && addresses[first] == addresses[last] && alike_in_lanes(values, mask)
+}
+
+#[inline(never)]
+fn alike_in_lanes<T: Element, const N: usize>(values: &[[T; LANES]; N], mask: u32) -> bool {
+    if mask == u32::MAX {
+        return values.iter().all(|row| row[1..] == row[..LANES - 1]);
+    }
+    let first = bytes_of(values, mask.trailing_zeros() as usize % LANES);
+    lanes(mask).all(|lane| bytes_of(values, lane) == first)
+}
+
 /// Whether two patterns of so many bytes are one floating-point value, or two of half the width, but for the last bits.
 /// Small integers are subnormal numbers in any format, and never are.
 fn nearly(a: u128, b: u128, bytes: usize) -> bool {
@@ -137,6 +155,24 @@ fn moved(race: Race, base: u64) -> Finding {
 }
 
 impl<'g> Block<'g> {
+    /// The region of the first lane: mostly that of the instruction's last access.
+    #[inline(always)]
+    fn near(&self, cache: &mut Cache<'g>, addresses: &[u64; LANES], mask: u32) -> Option<&'g Region> {
+        let first = addresses[mask.trailing_zeros() as usize % LANES];
+        match cache.region().filter(|region| region.contains(first) && !region.is_released()) {
+            Some(region) => Some(region),
+            None => self.look(cache, first),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look(&self, cache: &mut Cache<'g>, address: u64) -> Option<&'g Region> {
+        let region = self.global.find(address)?;
+        cache.remember(region);
+        Some(region)
+    }
+
     /// Calls `run` for every region that lanes access, with the lanes that fit it and their offsets. Lanes that fit none
     /// are left out: the access itself tells of them.
     fn by_region(
@@ -190,11 +226,22 @@ impl<'g> Block<'g> {
         width: u32,
         needed: u32,
     ) -> Option<Finding> {
-        if let Some(region) = cache.region().filter(|region| region.is_settled())
-            && instruction.order == Order::Weak
-            && access::inside(region.base(), region.bytes(), addresses, mask, width.into())
-        {
+        if mask == 0 {
             return None;
+        }
+        if instruction.order == Order::Weak
+            && let Some(region) = self.near(cache, addresses, mask)
+        {
+            if region.is_settled() && access::inside(region.base(), region.bytes(), addresses, mask, width.into()) {
+                return None;
+            }
+            match self.quick_global(region, instruction, 0, addresses, mask, width, false) {
+                Quick::Done => return None,
+                Quick::Left(hard) => {
+                    return self.rest(region, instruction, 0, addresses, mask, hard, width, |_| false);
+                }
+                Quick::Not => {}
+            }
         }
         self.load_watched(cache, instruction, addresses, mask, width, needed)
     }
@@ -213,8 +260,8 @@ impl<'g> Block<'g> {
             let unwritten =
                 region.written().and_then(|written| this.unwritten(written, addresses, places, mask, width, needed));
             let Some(cells) = region.cells() else { return unwritten };
-            let actor = this.actor(instruction.warp, instruction.order, 0, instruction.site, false);
-            let race = this.access(false, cells, &actor, places, mask, width, |_| false);
+            let actor = this.actor(instruction.warp, instruction.order, 0, instruction.site, false, width);
+            let race = this.access(false, cells, &actor, places, mask, mask, width, |_| false);
             let race = race.map(|race| moved(race, region.base()));
             race.or(unwritten)
         });
@@ -237,6 +284,21 @@ impl<'g> Block<'g> {
         values: &[[T; LANES]; N],
     ) -> Option<Finding> {
         let width = (size_of::<T>() * N) as u32;
+        if instruction.order == Order::Weak
+            && let Some(region) = self.near(cache, addresses, mask)
+        {
+            match self.quick_global(region, instruction, WRITE, addresses, mask, width, alike(addresses, values, mask))
+            {
+                Quick::Done => return None,
+                Quick::Left(hard) => {
+                    let places = addresses.map(|address| address.wrapping_sub(region.base()));
+                    let view = View { base: 0, ..region.all_readable() };
+                    let same = |clash| same_value(values, &places, view, clash);
+                    return self.rest(region, instruction, WRITE, addresses, mask, hard, width, same);
+                }
+                Quick::Not => {}
+            }
+        }
         let found = self.by_region(cache, addresses, mask, width, |this, region, places, mask| {
             this.write(region, instruction, WRITE, addresses, places, mask, width, |clash| {
                 same_value(values, places, View { base: 0, ..region.all_readable() }, clash)
@@ -256,12 +318,20 @@ impl<'g> Block<'g> {
         width: u32,
         reads: bool,
     ) -> Option<Finding> {
-        let found = self.by_region(cache, addresses, mask, width, |this, region, places, mask| {
+        let kind = WRITE | ATOMIC;
+        let region = self.near(cache, addresses, mask).filter(|region| region.written().is_none_or(Bits::is_whole));
+        let quick = region.map_or(Quick::Not, |region| {
+            match self.quick_global(region, instruction, kind, addresses, mask, width, false) {
+                Quick::Left(_) => Quick::Not,
+                quick => quick,
+            }
+        });
+        let run = if quick == Quick::Done { 0 } else { mask };
+        let found = self.by_region(cache, addresses, run, width, |this, region, places, mask| {
             let unwritten = region
                 .written()
                 .filter(|_| reads)
                 .and_then(|written| this.unwritten(written, addresses, places, mask, width, u32::MAX));
-            let kind = WRITE | ATOMIC;
             let wrong = this.write(region, instruction, kind, addresses, places, mask, width, |_| false);
             wrong.or(unwritten)
         });
@@ -290,12 +360,38 @@ impl<'g> Block<'g> {
             let lane = mask.trailing_zeros() as usize;
             return Some(Finding::InputWritten { lane: lane as u8, address: addresses[lane], bytes: width });
         }
-        if let Some(written) = region.written() {
-            self.note_written(written, places, mask, width);
-        }
         let cells = region.cells()?;
-        let actor = self.actor(instruction.warp, instruction.order, kind, instruction.site, false);
-        let race = self.access(false, cells, &actor, places, mask, width, same);
+        if let Some(written) = region.written() {
+            self.note_written(written, cells, places, mask, width);
+        }
+        let actor = self.actor(instruction.warp, instruction.order, kind, instruction.site, false, width);
+        let race = self.access(false, cells, &actor, places, mask, mask, width, same);
+        race.map(|race| moved(race, region.base()))
+    }
+
+    /// What [`Quick::Left`] leaves of an access to one region.
+    #[inline(never)]
+    #[allow(clippy::too_many_arguments)]
+    fn rest(
+        &mut self,
+        region: &Region,
+        instruction: Instruction,
+        kind: u8,
+        addresses: &[u64; LANES],
+        mask: u32,
+        hard: u32,
+        width: u32,
+        same: impl FnMut(Clash) -> bool,
+    ) -> Option<Finding> {
+        let cells = region.cells()?;
+        let places = addresses.map(|address| address.wrapping_sub(region.base()));
+        if kind & WRITE != 0
+            && let Some(written) = region.written()
+        {
+            self.note_written(written, cells, &places, hard, width);
+        }
+        let actor = self.actor(instruction.warp, instruction.order, kind, instruction.site, false, width);
+        let race = self.access(false, cells, &actor, &places, mask, hard, width, same);
         race.map(|race| moved(race, region.base()))
     }
 
@@ -309,10 +405,16 @@ impl<'g> Block<'g> {
         width: u32,
         needed: u32,
     ) -> Option<Finding> {
+        let hard = match self.quick_shared(instruction, 0, addresses, mask, width, false) {
+            Quick::Done => return None,
+            Quick::Left(hard) => hard,
+            Quick::Not => mask,
+        };
         let mask = self.within_shared(addresses, mask, width);
-        let unwritten = self.unwritten(&self.shared.written, addresses, addresses, mask, width, needed);
-        let actor = self.actor(instruction.warp, instruction.order, 0, instruction.site, true);
-        let race = self.access_shared(&actor, addresses, mask, width, |_| false);
+        let hard = hard & mask;
+        let unwritten = self.unwritten_shared(addresses, hard, width, needed);
+        let actor = self.actor(instruction.warp, instruction.order, 0, instruction.site, true, width);
+        let race = self.access_shared(&actor, addresses, mask, hard, width, |_| false);
         if instruction.order.scope().is_some() {
             for lane in lanes(mask) {
                 self.clocks.wait(instruction.warp, SHARED_WINDOW + addresses[lane]);
@@ -332,11 +434,15 @@ impl<'g> Block<'g> {
         values: &[[T; LANES]; N],
     ) -> Option<Finding> {
         let width = (size_of::<T>() * N) as u32;
+        let hard = match self.quick_shared(instruction, WRITE, addresses, mask, width, alike(addresses, values, mask)) {
+            Quick::Done => return None,
+            Quick::Left(hard) => hard,
+            Quick::Not => mask,
+        };
         let mask = self.within_shared(addresses, mask, width);
-        self.note_written(&self.shared.written, addresses, mask, width);
-        let actor = self.actor(instruction.warp, instruction.order, WRITE, instruction.site, true);
-        let found = self
-            .access_shared(&actor, addresses, mask, width, |clash| same_value(values, addresses, memory.view(), clash));
+        let actor = self.actor(instruction.warp, instruction.order, WRITE, instruction.site, true, width);
+        let same = |clash| same_value(values, addresses, memory.view(), clash);
+        let found = self.access_shared(&actor, addresses, mask, hard & mask, width, same);
         self.release(instruction, addresses, mask, SHARED_WINDOW);
         found
     }
@@ -351,11 +457,9 @@ impl<'g> Block<'g> {
         reads: bool,
     ) -> Option<Finding> {
         let mask = self.within_shared(addresses, mask, width);
-        let unwritten =
-            self.unwritten(&self.shared.written, addresses, addresses, mask, width, u32::MAX).filter(|_| reads);
-        self.note_written(&self.shared.written, addresses, mask, width);
-        let actor = self.actor(instruction.warp, instruction.order, WRITE | ATOMIC, instruction.site, true);
-        let race = self.access_shared(&actor, addresses, mask, width, |_| false);
+        let unwritten = self.unwritten_shared(addresses, mask, width, u32::MAX).filter(|_| reads);
+        let actor = self.actor(instruction.warp, instruction.order, WRITE | ATOMIC, instruction.site, true, width);
+        let race = self.access_shared(&actor, addresses, mask, mask, width, |_| false);
         if instruction.order.scope().is_some() {
             for lane in lanes(mask) {
                 self.clocks.wait(instruction.warp, SHARED_WINDOW + addresses[lane]);
@@ -375,10 +479,13 @@ impl<'g> Block<'g> {
         width: u32,
     ) -> Option<Finding> {
         let mask = self.within_shared(addresses, mask, width);
-        self.note_written(&self.shared.written, addresses, mask, width);
         let actor = self.copy_actor(instruction.warp, instruction.site);
         self.copies[instruction.warp as usize].open.push(actor.record);
-        self.access_shared(&actor, addresses, mask, width, |_| false)
+        match self.quick_copy(&actor, addresses, mask, width) {
+            Quick::Done => None,
+            Quick::Left(hard) => self.access_shared(&actor, addresses, mask, hard, width, |_| false),
+            Quick::Not => self.access_shared(&actor, addresses, mask, mask, width, |_| false),
+        }
     }
 
     /// `cp.async.commit_group`.
@@ -422,7 +529,6 @@ impl<'g> Block<'g> {
     /// A bulk copy is about to write a range of shared memory; its end completes the phase of an mbarrier.
     pub fn bulk_copy_shared(&mut self, site: u32, address: u32, bytes: u32, meeting: Meeting) -> Option<Finding> {
         let (from, bytes) = (u64::from(address), u64::from(bytes));
-        self.shared.written.insert(from, bytes);
         let record = Record { block: self.index, site, clock: PENDING, warp: 32, flags: WRITE | COPY };
         let record = self.shared.add(record);
         self.bulk.entry(meeting.key()).or_default().push(record);

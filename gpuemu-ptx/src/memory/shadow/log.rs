@@ -1,5 +1,7 @@
 //! Records of accesses, named by the stamps in cells: who, when, where in the program.
 
+use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::cells::RECORDS;
@@ -15,6 +17,10 @@ pub const STRONG: u8 = 4;
 pub const DEVICE: u8 = 8;
 /// Of an asynchronous copy.
 pub const COPY: u8 = 16;
+/// Of an access of two bytes a lane.
+pub const HALVES: u8 = 32;
+/// Of an access of one byte a lane.
+pub const BYTES: u8 = 64;
 
 /// The clock of an asynchronous copy that nobody has waited for.
 pub const PENDING: u32 = u32::MAX;
@@ -34,36 +40,53 @@ pub struct Record {
     pub flags: u8,
 }
 
-/// Records that all blocks of a launch write and read.
+/// Records that a block takes from the log at once.
+const CHUNK: u32 = 256;
+
+/// Records that all blocks of a launch write and read. Their numbers go on from launch to launch, so that cells need no
+/// clearing between: what is older than the first is nobody's.
 #[derive(Debug)]
 pub struct Log {
     backing: Backing,
-    next: AtomicU32,
+    first: u32,
+    next: Arc<AtomicU32>,
 }
 
 impl Log {
-    /// An empty log.
-    pub fn new() -> Option<Self> {
-        Some(Self { backing: Backing::zeroed(u64::from(RECORDS) * 16)?, next: AtomicU32::new(1) })
+    /// An empty log, whose numbers begin where `next` is.
+    pub fn new(next: Arc<AtomicU32>) -> Option<Self> {
+        let first = next.load(Ordering::Relaxed);
+        Some(Self { backing: Backing::zeroed(u64::from(RECORDS - first) * 16)?, first, next })
+    }
+
+    /// Number of the first record.
+    #[inline(always)]
+    pub fn first(&self) -> u32 {
+        self.first
     }
 
     #[inline(always)]
     fn word(&self, record: u32, word: usize) -> &AtomicU32 {
-        assert!(record < RECORDS);
+        let index = record.wrapping_sub(self.first);
+        assert!(index < RECORDS - self.first);
         // SAFETY: within the backing, aligned, accessed as atomics only.
-        unsafe { &*self.backing.start().as_ptr().cast::<AtomicU32>().add(record as usize * 4 + word) }
+        unsafe { &*self.backing.start().as_ptr().cast::<AtomicU32>().add(index as usize * 4 + word) }
     }
 
-    /// Adds a record; 0 where the log is full.
-    pub fn add(&self, record: Record) -> u32 {
-        let index = self.next.load(Ordering::Relaxed);
+    /// Adds a record, by a number of `chunk`, which is renewed where it is empty; 0 where the log is full.
+    pub fn add(&self, record: Record, chunk: &mut Range<u32>) -> u32 {
+        if chunk.start >= chunk.end {
+            if self.is_full() {
+                return 0;
+            }
+            let start = self.next.fetch_add(CHUNK, Ordering::Relaxed);
+            *chunk = start..start + CHUNK;
+        }
+        let index = chunk.start;
         if index >= RECORDS {
             return 0;
         }
-        let index = self.next.fetch_add(1, Ordering::Relaxed);
-        if index >= RECORDS {
-            return 0;
-        }
+        chunk.start += 1;
         self.word(index, 0).store(record.block, Ordering::Relaxed);
         self.word(index, 1).store(record.site, Ordering::Relaxed);
         self.word(index, 2).store(record.clock, Ordering::Relaxed);
@@ -73,17 +96,20 @@ impl Log {
         index
     }
 
-    /// A record by number.
-    pub fn get(&self, index: u32) -> Record {
+    /// A record by number; `None` where it is of an earlier launch.
+    pub fn get(&self, index: u32) -> Option<Record> {
+        if index < self.first {
+            return None;
+        }
         fence(Ordering::Acquire);
         let last = self.word(index, 3).load(Ordering::Relaxed);
-        Record {
+        Some(Record {
             block: self.word(index, 0).load(Ordering::Relaxed),
             site: self.word(index, 1).load(Ordering::Relaxed),
             clock: self.word(index, 2).load(Ordering::Relaxed),
             warp: last as u8,
             flags: (last >> 8) as u8,
-        }
+        })
     }
 
     /// Whether no record fits any more, so that races go unseen from here on.

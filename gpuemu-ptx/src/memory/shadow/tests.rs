@@ -43,7 +43,7 @@ impl Play<'_> {
     }
 
     /// `block.warp.lane operation place value`: `0.1.31 st g5 7`. `*` for a lane is all of them: each its own place from
-    /// the one named on, or with `=` before the place all the same one.
+    /// the one named on, or with `=` before the place all the same one, or with `4:` before it four, over and over.
     fn step(&mut self, step: &str) {
         self.site += 1;
         let words: Vec<&str> = step.split_whitespace().collect();
@@ -70,10 +70,11 @@ impl Play<'_> {
         let mut in_shared = false;
         if let Some(place) = words.get(2).filter(|_| matches!(name, "ld" | "st" | "st16" | "atom" | "cp")) {
             let step: u64 = if place.starts_with('=') || mask.count_ones() < 3 { 0 } else { 4 };
+            let (period, place) = place.split_once(':').map_or((32, *place), |(period, place)| (number(period), place));
             let place = place.trim_start_matches('=');
             in_shared = place.starts_with('s');
             let first = if in_shared { 0 } else { self.base } + (place[1..].parse::<f64>().unwrap() * 4.0) as u64;
-            addresses = std::array::from_fn(|lane| first + step * lane as u64);
+            addresses = std::array::from_fn(|lane| first + step * (lane as u64 % u64::from(period)));
         }
         let (shadow, shared) = &mut self.blocks[block];
         let values = [std::array::from_fn(|lane| match words.get(3) {
@@ -273,7 +274,7 @@ fn found() {
             "reuse, the writer among the readers",
             "
             0.0.0 st s0\n 0 bar\n 0.0.* ld =s0\n 0.1.* ld =s0\n 0.2.* ld =s0\n 0.0.0 st s0 2",
-            &["6: Write s0 after Read of 0.1.0 in 4"],
+            &["6: Write s0 after Read of 0.1.1 in 4"],
         ),
         (
             "reuse, the writer's own warp in step",
@@ -293,6 +294,24 @@ fn found() {
             "
             0.0.0 st s0\n 0.0.1+2 sync\n 0.0.1 ld s0",
             &["3: Read s0 after Write of 0.0.0 in 1"],
+        ),
+        (
+            "lanes that write the same, and another warp",
+            "
+            0.0.* st =s0 7\n 0.1.0 ld s0",
+            &["2: Read s0 after Write of 0.0.31 in 1"],
+        ),
+        (
+            "what was read, written by all lanes alike",
+            "
+            0.0.* st s0\n 0 bar\n 0.1.* ld 4:s0\n 0.0.* st =s0 7",
+            &["4: Write s0 after Read of 0.1.4 in 3"],
+        ),
+        (
+            "a lane's value, then another by all",
+            "
+            0.0.0 st s0 1\n 0.0.* st =s0 2",
+            &["2: Write s0 after Write of 0.0.0 in 1"],
         ),
         ("lanes of one instruction", "0.0.* st =s0 lane", &["1: Write s0 after Write of 0.0.0 in 1"]),
         ("a barrier of other warps", "0.0.0 st s0\n 0 bar 6\n 0.1.0 ld s0", &["3: Read s0 after Write of 0.0.0 in 1"]),
@@ -471,6 +490,94 @@ fn inputs_outputs_and_workspaces() {
     assert_eq!(finding, Some(Finding::Uninitialised { lane: 2, address: output + 4, bytes: 4, missing: 0xf }));
 }
 
+/// Bytes of shadow for each byte of a tensor that a kernel accesses whole.
+#[test]
+fn shadows_take_little_memory() {
+    const BYTES: u64 = 1 << 18;
+    // Bytes of a lane, whether lanes lie side by side, whether they read as well, and the most there may be.
+    let table: &[(u32, bool, bool, f64)] = &[
+        (1, true, false, 1.13),
+        (2, true, false, 1.13),
+        (4, true, false, 1.13),
+        (8, true, false, 1.13),
+        (16, true, false, 1.13),
+        (1, true, true, 2.13),
+        (2, true, true, 2.13),
+        (4, true, true, 2.13),
+        (8, true, true, 2.13),
+        (16, true, true, 2.13),
+        (2, false, false, 2.13),
+        (4, false, true, 2.13),
+        (8, false, true, 2.13),
+        (16, false, true, 2.13),
+    ];
+    for &(width, together, reads, most) in table {
+        let mut global = Global::new(crate::memory::Addressing::Virtual, true);
+        let base = global.allocate(BYTES, 256, "x").unwrap();
+        global.declare(base, Role::Output, 4).unwrap();
+        let grid = Grid::new(&mut global).unwrap();
+        let mut block = Block::new(&global, &grid, 0).unwrap();
+        block.start(0, 1);
+        let (mut cache, at) = (Cache::default(), Instruction { warp: 0, site: 1, order: Order::Weak });
+        let row = u64::from(width) * LANES as u64;
+        let (step, stride) = if together { (row, u64::from(width)) } else { (u64::from(width), BYTES / LANES as u64) };
+        let rows = BYTES / row;
+        let mut access = |addresses: &[u64; LANES]| {
+            let wrote = match width {
+                1 => block.store(&mut cache, at, addresses, u32::MAX, &[[7_u8; LANES]]),
+                2 => block.store(&mut cache, at, addresses, u32::MAX, &[[7_u16; LANES]]),
+                4 => block.store(&mut cache, at, addresses, u32::MAX, &[[7_u32; LANES]]),
+                8 => block.store(&mut cache, at, addresses, u32::MAX, &[[7_u64; LANES]]),
+                _ => block.store(&mut cache, at, addresses, u32::MAX, &[[7_u32; LANES]; 4]),
+            };
+            assert_eq!(wrote, None);
+            if reads {
+                assert_eq!(block.load(&mut cache, at, addresses, u32::MAX, width, u32::MAX), None);
+            }
+        };
+        let touched = rows / 2 * row;
+        for index in 0..rows / if together { 2 } else { 1 } {
+            access(&std::array::from_fn(|lane| base + index * step + lane as u64 * stride));
+        }
+        let cells = global.find(base).unwrap().cells().unwrap().footprint() as f64;
+        // Of each half that was accessed; the other one costs nothing.
+        let accessed = if together { touched } else { BYTES };
+        let each = cells / accessed as f64 + 0.125;
+        assert!(each <= most, "{each} bytes for each of {width}-byte accesses, together: {together}, read: {reads}");
+    }
+}
+
+/// Two threads of the host meet in the same cells: one of them finds the other, every time.
+#[test]
+fn blocks_side_by_side_miss_no_pair() {
+    const ROWS: u64 = 4096;
+    let mut global = Global::new(crate::memory::Addressing::Virtual, true);
+    let base = global.allocate(ROWS * 128, 256, "x").unwrap();
+    global.declare(base, Role::Output, 4).unwrap();
+    let grid = Grid::new(&mut global).unwrap();
+    let start = std::sync::Barrier::new(2);
+    let run = |number: u32| {
+        let mut block = Block::new(&global, &grid, 0).unwrap();
+        block.start(number, 1);
+        let mut cache = Cache::default();
+        let at = Instruction { warp: 0, site: 1, order: Order::Weak };
+        start.wait();
+        let races = (0..ROWS).filter(|row| {
+            let addresses = std::array::from_fn(|lane| base + row * 128 + lane as u64 * 4);
+            block.load(&mut cache, at, &addresses, u32::MAX, 4, 0);
+            let found = block.store(&mut cache, at, &addresses, u32::MAX, &[[number + 1; LANES]]);
+            matches!(found, Some(Finding::Race(_)))
+        });
+        races.count() as u64
+    };
+    let races: u64 = std::thread::scope(|scope| {
+        let other = scope.spawn(|| run(1));
+        run(0) + other.join().unwrap()
+    });
+    // Each store meets the other block's load or store, or is before both; never both before.
+    assert!(races >= ROWS, "{races} of {ROWS}");
+}
+
 /// Every access there was, and vector clocks of single threads: slow, and simple enough to be right.
 struct Model {
     clocks: Vec<Vec<u32>>,
@@ -493,6 +600,22 @@ impl Model {
         let race = self.accesses.iter().any(conflicts);
         self.clocks[thread][thread] += 1;
         self.accesses.push((place, thread, self.clocks[thread][thread], write));
+        race
+    }
+
+    /// Whether one write of all lanes, of one value to one place, races with an earlier access. The last lane's stays.
+    fn write_alike(&mut self, place: &str, first: usize) -> bool {
+        let before = self.accesses.len();
+        let races = (first..first + LANES).filter(|&thread| {
+            let race = self.access(place.to_owned(), thread, true);
+            let mine = self.accesses.pop();
+            if thread + 1 == first + LANES {
+                self.accesses.extend(mine);
+            }
+            race
+        });
+        let race = races.count() != 0;
+        assert_eq!(self.accesses.len(), before + 1);
         race
     }
 
@@ -536,11 +659,16 @@ proptest::proptest! {
                     race = model.access(name(place), thread(lane as usize), true);
                     format!("{block}.{warp}.{lane} st {space}{place} {}", index + 1)
                 }
+                8 | 9 if lane == 1 => {
+                    race = model.write_alike(&name(place), thread(0));
+                    format!("{block}.{warp}.* st ={space}{place} {}", index + 1)
+                }
                 8 | 9 => {
+                    let period = if lane == 0 { 1 } else { 2 << place };
                     for lane in 0..LANES {
-                        race |= model.access(name(place), thread(lane), false);
+                        race |= model.access(name(place + lane as u64 % period), thread(lane), false);
                     }
-                    format!("{block}.{warp}.* ld ={space}{place}")
+                    format!("{block}.{warp}.* ld {period}:{space}{place}")
                 }
                 10 | 11 => {
                     let write = lane == 0;

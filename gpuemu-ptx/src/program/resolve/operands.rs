@@ -84,7 +84,11 @@ fn operand_of(resolver: &mut Resolver<'_, '_>, operand: &parse::Operand, role: R
     Ok(match operand {
         parse::Operand::Name(name) => return self::name(resolver, name, role),
         parse::Operand::Negated(name) => Operand::Negated(register(resolver, name)?),
-        parse::Operand::Minus(name) => Operand::Minus(register(resolver, name)?),
+        parse::Operand::Minus(name) => match self::name(resolver, name, Role::Source)? {
+            Operand::Register(register) => Operand::Minus(register, None),
+            Operand::Part(register, selector) => Operand::Minus(register, Some(selector)),
+            _ => return Err(Problem::NotARegister { name: (*name).to_owned() }),
+        },
         parse::Operand::Integer { bits, .. } => Operand::Integer(*bits),
         parse::Operand::Float32(bits) => Operand::Float32(*bits),
         parse::Operand::Float64(bits) => Operand::Float64(*bits),
@@ -251,7 +255,7 @@ fn part(resolver: &Resolver<'_, '_>, name: &str) -> Result<Operand, Problem> {
             match (kind, digits.len(), number) {
                 (b'b', 1, Some(number)) if number < 4 => Ok(Operand::Part(register, Selector::Byte(number as u8))),
                 (b'h', 1, Some(number)) if number < 2 => Ok(Operand::Part(register, Selector::Half(number as u8))),
-                (_, 2 | 4, Some(number)) => Ok(Operand::Part(register, Selector::Mixed(number))),
+                (_, 2..=4, Some(number)) => Ok(Operand::Part(register, Selector::Mixed(number))),
                 _ => Err(resolver.undeclared(name)),
             }
         }

@@ -1,5 +1,8 @@
 //! Loads and stores.
 
+mod parameters;
+mod spaces;
+
 use std::marker::PhantomData;
 
 use crate::emulate::context::Context;
@@ -10,10 +13,13 @@ use crate::emulate::problem::Trouble;
 use crate::emulate::registers::{FULL, LANES, Lane};
 use crate::emulate::warp::Warp;
 use crate::fault::Action;
+use crate::memory::Element;
 use crate::memory::access::consecutive;
 use crate::memory::shadow::{self, Finding, Instruction};
-use crate::memory::{Element, LOCAL_WINDOW, Problem, ProblemKind, SHARED_WINDOW, Window};
-use crate::program::{Opcode, Operand, Order, ScalarType, Scope, Space, Symbol, Word};
+use crate::program::{Opcode, Operand, Order, ScalarType, Scope, Space, Word};
+
+use parameters::parameters;
+pub use spaces::{Generic, InGlobal, InLocal, InParameters, InShared, no_local};
 
 /// Who accesses memory, and how.
 #[derive(Clone, Copy, Debug)]
@@ -87,9 +93,9 @@ fn told(finding: Finding, space: Space, action: Action, context: &Context<'_>) -
 /// A memory that an instruction accesses.
 pub trait Memory {
     /// Loads an element of 4 or 8 bytes for every lane from places that follow each other, where that is quickly done and
-    /// nothing is watched.
+    /// nothing need be watched.
     #[inline(always)]
-    fn load_run<T: Element>(_: &Context<'_>, _cache: i32, _first: u64, _out: &mut [T; LANES]) -> bool {
+    fn load_run<T: Element>(_: &Context<'_>, _op: &Op, _first: u64, _out: &mut [T; LANES]) -> bool {
         false
     }
 
@@ -116,226 +122,6 @@ pub trait Memory {
         mask: u32,
         values: &[[T; LANES]; N],
     ) -> Result<(), Trouble>;
-}
-
-#[cold]
-fn refused(space: Space, write: bool) -> impl Fn(Problem) -> Trouble {
-    move |problem| Trouble::Access { problem, space, write }
-}
-
-/// `.global`, `.const`.
-pub struct InGlobal;
-/// `.shared`.
-pub struct InShared;
-/// `.local`.
-pub struct InLocal;
-/// No space written: as the address says.
-pub struct Generic;
-/// `.param` of an entry.
-pub struct InParameters;
-
-impl Memory for InGlobal {
-    #[inline(always)]
-    fn load_run<T: Element>(context: &Context<'_>, cache: i32, first: u64, out: &mut [T; LANES]) -> bool {
-        context.shadow.is_none() && context.global.load_run(&context.caches[cache as usize], first, out)
-    }
-    #[inline(always)]
-    fn store_run<T: Element>(context: &mut Context<'_>, cache: i32, first: u64, values: &[T; LANES]) -> bool {
-        context.shadow.is_none() && context.global.store_run(&context.caches[cache as usize], first, values)
-    }
-    #[inline(always)]
-    fn load<T: Element, const N: usize>(
-        context: &mut Context<'_>,
-        access: Access,
-        addresses: &[u64; LANES],
-        mask: u32,
-        out: &mut [[T; LANES]; N],
-    ) -> Result<(), Trouble> {
-        let global = context.global;
-        if let Some(shadow) = &mut context.shadow {
-            let cache = &mut context.caches[access.cache as usize];
-            let bytes = (size_of::<T>() * N) as u32;
-            let finding =
-                shadow.load(cache, access.instruction(), addresses, mask & access.wanted, bytes, access.needed);
-            found(finding, Space::Global, Action::Read, context)?;
-        }
-        let cache = &mut context.caches[access.cache as usize];
-        global.load(cache, addresses, mask, out).map_err(refused(Space::Global, false))
-    }
-    #[inline(always)]
-    fn store<T: Element, const N: usize>(
-        context: &mut Context<'_>,
-        access: Access,
-        addresses: &[u64; LANES],
-        mask: u32,
-        values: &[[T; LANES]; N],
-    ) -> Result<(), Trouble> {
-        let global = context.global;
-        if let Some(shadow) = &mut context.shadow {
-            let cache = &mut context.caches[access.cache as usize];
-            let finding = shadow.store(cache, access.instruction(), addresses, mask, values);
-            found(finding, Space::Global, Action::Write, context)?;
-        }
-        let cache = &mut context.caches[access.cache as usize];
-        global.store(cache, addresses, mask, values).map_err(refused(Space::Global, true))
-    }
-}
-
-impl Memory for InShared {
-    #[inline(always)]
-    fn load_run<T: Element>(context: &Context<'_>, _: i32, first: u64, out: &mut [T; LANES]) -> bool {
-        context.shadow.is_none() && context.block.shared.load_run(first, out)
-    }
-    #[inline(always)]
-    fn store_run<T: Element>(context: &mut Context<'_>, _: i32, first: u64, values: &[T; LANES]) -> bool {
-        context.shadow.is_none() && context.block.shared.store_run(first, values)
-    }
-    #[inline(always)]
-    fn load<T: Element, const N: usize>(
-        context: &mut Context<'_>,
-        access: Access,
-        addresses: &[u64; LANES],
-        mask: u32,
-        out: &mut [[T; LANES]; N],
-    ) -> Result<(), Trouble> {
-        if let Some(shadow) = &mut context.shadow {
-            let bytes = (size_of::<T>() * N) as u32;
-            let wanted = mask & access.wanted;
-            let finding = shadow.load_shared(access.instruction(), addresses, wanted, bytes, access.needed);
-            found(finding, Space::Shared, Action::Read, context)?;
-        }
-        context.block.shared.load(addresses, mask, out).map_err(refused(Space::Shared, false))
-    }
-    #[inline(always)]
-    fn store<T: Element, const N: usize>(
-        context: &mut Context<'_>,
-        access: Access,
-        addresses: &[u64; LANES],
-        mask: u32,
-        values: &[[T; LANES]; N],
-    ) -> Result<(), Trouble> {
-        if let Some(shadow) = &mut context.shadow {
-            let memory = &context.block.shared;
-            let finding = shadow.store_shared(memory, access.instruction(), addresses, mask, values);
-            found(finding, Space::Shared, Action::Write, context)?;
-        }
-        context.block.shared.store(addresses, mask, values).map_err(refused(Space::Shared, true))
-    }
-}
-
-/// An access to local memory where a thread has none.
-#[cold]
-pub fn no_local(addresses: &[u64; LANES], mask: u32, bytes: usize, write: bool) -> Trouble {
-    let lane = mask.trailing_zeros() as usize % LANES;
-    let problem =
-        Problem { lane: lane as u8, kind: ProblemKind::Unmapped, address: addresses[lane], bytes: bytes as u32 };
-    Trouble::Access { problem, space: Space::Local, write }
-}
-
-impl Memory for InLocal {
-    #[inline(always)]
-    fn load<T: Element, const N: usize>(
-        context: &mut Context<'_>,
-        access: Access,
-        addresses: &[u64; LANES],
-        mask: u32,
-        out: &mut [[T; LANES]; N],
-    ) -> Result<(), Trouble> {
-        match &context.block.local {
-            Some(local) => local.load(access.warp, addresses, mask, out).map_err(refused(Space::Local, false)),
-            None => Err(no_local(addresses, mask, size_of::<T>() * N, false)),
-        }
-    }
-    #[inline(always)]
-    fn store<T: Element, const N: usize>(
-        context: &mut Context<'_>,
-        access: Access,
-        addresses: &[u64; LANES],
-        mask: u32,
-        values: &[[T; LANES]; N],
-    ) -> Result<(), Trouble> {
-        match &mut context.block.local {
-            Some(local) => local.store(access.warp, addresses, mask, values).map_err(refused(Space::Local, true)),
-            None => Err(no_local(addresses, mask, size_of::<T>() * N, true)),
-        }
-    }
-}
-
-impl Memory for Generic {
-    #[inline(always)]
-    fn load<T: Element, const N: usize>(
-        context: &mut Context<'_>,
-        access: Access,
-        addresses: &[u64; LANES],
-        mask: u32,
-        out: &mut [[T; LANES]; N],
-    ) -> Result<(), Trouble> {
-        let [global, shared, local] = Window::split(addresses, mask);
-        if global != 0 {
-            InGlobal::load(context, access, addresses, global, out)?;
-        }
-        if shared != 0 {
-            let inside = moved(addresses, SHARED_WINDOW.wrapping_neg());
-            InShared::load(context, access, &inside, shared, out)?;
-        }
-        if local != 0 {
-            let inside = moved(addresses, LOCAL_WINDOW.wrapping_neg());
-            InLocal::load(context, access, &inside, local, out)?;
-        }
-        Ok(())
-    }
-    #[inline(always)]
-    fn store<T: Element, const N: usize>(
-        context: &mut Context<'_>,
-        access: Access,
-        addresses: &[u64; LANES],
-        mask: u32,
-        values: &[[T; LANES]; N],
-    ) -> Result<(), Trouble> {
-        let [global, shared, local] = Window::split(addresses, mask);
-        if global != 0 {
-            InGlobal::store(context, access, addresses, global, values)?;
-        }
-        if shared != 0 {
-            let inside = moved(addresses, SHARED_WINDOW.wrapping_neg());
-            InShared::store(context, access, &inside, shared, values)?;
-        }
-        if local != 0 {
-            let inside = moved(addresses, LOCAL_WINDOW.wrapping_neg());
-            InLocal::store(context, access, &inside, local, values)?;
-        }
-        Ok(())
-    }
-}
-
-impl Memory for InParameters {
-    #[inline(always)]
-    fn load<T: Element, const N: usize>(
-        context: &mut Context<'_>,
-        access: Access,
-        addresses: &[u64; LANES],
-        mask: u32,
-        out: &mut [[T; LANES]; N],
-    ) -> Result<(), Trouble> {
-        let base = context.launch.parameter_base;
-        let inside = moved(addresses, base);
-        let global = context.global;
-        let problem = refused(Space::Parameter, false);
-        global.load(&mut context.caches[access.cache as usize], &inside, mask, out).map_err(problem)
-    }
-    #[inline(always)]
-    fn store<T: Element, const N: usize>(
-        _: &mut Context<'_>,
-        _: Access,
-        addresses: &[u64; LANES],
-        mask: u32,
-        _: &[[T; LANES]; N],
-    ) -> Result<(), Trouble> {
-        let lane = mask.trailing_zeros() as usize % LANES;
-        let bytes = (size_of::<T>() * N) as u32;
-        let problem = Problem { lane: lane as u8, kind: ProblemKind::ReadOnly, address: addresses[lane], bytes };
-        Err(Trouble::Access { problem, space: Space::Parameter, write: true })
-    }
 }
 
 /// All addresses, so many bytes further.
@@ -478,7 +264,7 @@ impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Load<M, T, L, 
         {
             // SAFETY: a register holds an element of its own size as it is, and nothing else sees it meanwhile.
             let row = unsafe { &mut *std::ptr::from_mut(warp.registers.row_mut::<L>(op.d)).cast::<[T; LANES]>() };
-            if M::load_run(context, op.e, first, row) {
+            if M::load_run(context, op, first, row) {
                 return Signal::Next;
             }
         }
@@ -547,32 +333,6 @@ impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Store<M, T, L,
                 Signal::Fault
             }
         }
-    }
-}
-
-/// `d = parameter at imm`, the same in all lanes.
-pub struct Parameter<T, L>(PhantomData<(T, L)>);
-
-impl<T: Element, L: Widen<T>> Body for Parameter<T, L> {
-    #[inline(always)]
-    fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
-        let start = op.imm as usize;
-        let mut value = T::default();
-        let bytes = context.launch.parameters.get(start..start + size_of::<T>());
-        let Some(bytes) = bytes else {
-            let problem = Problem {
-                lane: mask.trailing_zeros() as u8,
-                kind: ProblemKind::Unmapped,
-                address: op.imm,
-                bytes: size_of::<T>() as u32,
-            };
-            context.trouble = Some(Trouble::Access { problem, space: Space::Parameter, write: false });
-            return Signal::Fault;
-        };
-        // SAFETY: an element has as many bytes, and every pattern of them is one.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut value).cast::<u8>(), size_of::<T>()) };
-        warp.registers.write::<L>(op.d, &[L::widen(value); LANES], mask);
-        Signal::Next
     }
 }
 
@@ -706,131 +466,4 @@ fn destination<L: Lane>(d: &mut Decoder<'_>, ty: ScalarType, operand: &Operand) 
         }
     }
     d.destination_of::<L>(operand, ty.is_signed())
-}
-
-/// Parameters: those of an entry are memory, those of functions are rows.
-fn parameters(d: &mut Decoder<'_>, ty: ScalarType, load: bool, address: Address, values: &[Operand]) -> Decoded {
-    let bytes = ty.bytes();
-    let row = address.symbol.and_then(|symbol| d.parameter_row(symbol));
-    match (row, address.register) {
-        (Some(row), None) => {
-            let size = size_of_parameter(d, address.symbol);
-            for (value, at) in values.iter().zip((address.offset..).step_by(bytes as usize)) {
-                if at + u64::from(bytes) > size {
-                    return refuse("it reaches past the end of a parameter");
-                }
-                match load {
-                    true => load_row(d, ty, row, at as u32, value)?,
-                    false => store_row(d, ty, row, at as u32, value)?,
-                }
-            }
-            Ok(())
-        }
-        (None, None) if load => {
-            for (value, at) in values.iter().zip((address.offset..).step_by(bytes as usize)) {
-                load_parameter(d, ty, at, value)?;
-            }
-            Ok(())
-        }
-        (None, Some(_)) if load => {
-            let (a, imm) = d.wide_address(address);
-            let e = d.cache();
-            let base = Op { a, imm, e, ..d.op_of::<crate::emulate::ops::control::Branch>() };
-            sized::<InParameters>(d, ty, load, base, values)
-        }
-        _ => refuse("it writes a parameter of the kernel"),
-    }
-}
-
-fn size_of_parameter(d: &Decoder<'_>, symbol: Option<Symbol>) -> u64 {
-    match symbol {
-        Some(Symbol::Parameter(index)) => d.function.parameters[index as usize].size.into(),
-        Some(Symbol::Return(index)) => d.function.returns[index as usize].size.into(),
-        Some(Symbol::Local(id)) => d.function.variables[id.0 as usize].size,
-        _ => 0,
-    }
-}
-
-fn load_parameter(d: &mut Decoder<'_>, ty: ScalarType, at: u64, value: &Operand) -> Decoded {
-    fn emit<T: Element, L: Widen<T>>(d: &mut Decoder<'_>, ty: ScalarType, at: u64, value: &Operand) -> Decoded {
-        let to = destination::<L>(d, ty, value)?;
-        d.emit(Op { d: to, imm: at, ..d.op_of::<Parameter<T, L>>() });
-        Ok(())
-    }
-    match (ty.bits(), ty.is_signed()) {
-        (8, true) => emit::<u8, SignedByte>(d, ty, at, value),
-        (8, false) => emit::<u8, u8>(d, ty, at, value),
-        (16, _) => emit::<u16, u16>(d, ty, at, value),
-        (32, _) => emit::<u32, u32>(d, ty, at, value),
-        (64, _) => emit::<u64, u64>(d, ty, at, value),
-        (128, _) => emit::<u128, u128>(d, ty, at, value),
-        _ => refuse("it has no such type"),
-    }
-}
-
-/// A value out of rows of four bytes.
-fn load_row(d: &mut Decoder<'_>, ty: ScalarType, row: i32, at: u32, value: &Operand) -> Decoded {
-    let (row, shift) = (row + (at / 4) as i32, u64::from(at % 4 * 8));
-    match ty.bits() {
-        8 | 16 => {
-            let to = destination::<u16>(d, ty, value)?;
-            let signed = u64::from(ty.is_signed()) << 32 | shift;
-            match ty.bits() {
-                8 => d.apply1(to, row, signed, |k, x: u32| {
-                    let byte = (x >> (k as u32 & 31)) as u8;
-                    if k >> 32 != 0 { i16::from(byte as i8) as u16 } else { u16::from(byte) }
-                }),
-                _ => d.apply1(to, row, shift, |k, x: u32| (x >> (k as u32 & 31)) as u16),
-            }
-        }
-        32 => {
-            let to = d.destination_of::<u32>(value, ty.is_signed())?;
-            d.copy::<u32>(to, row);
-        }
-        64 => {
-            let to = d.destination_of::<u64>(value, false)?;
-            d.apply2(to, (row, row + 1), 0, |_, x: u32, y: u32| u64::from(x) | u64::from(y) << 32);
-        }
-        128 => {
-            let (low, high) = (d.temporary::<u64>(), d.temporary::<u64>());
-            d.apply2(low, (row, row + 1), 0, |_, x: u32, y: u32| u64::from(x) | u64::from(y) << 32);
-            d.apply2(high, (row + 2, row + 3), 0, |_, x: u32, y: u32| u64::from(x) | u64::from(y) << 32);
-            let to = d.destination_of::<u128>(value, false)?;
-            d.apply2(to, (low, high), 0, |_, x: u64, y: u64| u128::from(x) | u128::from(y) << 64);
-        }
-        _ => return refuse("it has no such type"),
-    }
-    Ok(())
-}
-
-/// A value into rows of four bytes.
-fn store_row(d: &mut Decoder<'_>, ty: ScalarType, row: i32, at: u32, value: &Operand) -> Decoded {
-    let (row, shift) = (row + (at / 4) as i32, u64::from(at % 4 * 8));
-    match ty.bits() {
-        8 => {
-            let a = d.source_of::<u8>(value)?;
-            d.apply2(row, (row, a), shift, |k, old: u32, x: u8| old & !(0xff << k) | u32::from(x) << k);
-        }
-        16 => {
-            let a = d.source_of::<u16>(value)?;
-            d.apply2(row, (row, a), shift, |k, old: u32, x: u16| old & !(0xffff << k) | u32::from(x) << k);
-        }
-        32 => {
-            let a = d.source_of::<u32>(value)?;
-            d.copy::<u32>(row, a);
-        }
-        64 => {
-            let a = d.source_of::<u64>(value)?;
-            d.apply1(row, a, 0, |_, x: u64| x as u32);
-            d.apply1(row + 1, a, 0, |_, x: u64| (x >> 32) as u32);
-        }
-        128 => {
-            let a = d.source_of::<u128>(value)?;
-            for part in 0..4 {
-                d.apply1(row + part, a, 32 * part as u64, |k, x: u128| (x >> k) as u32);
-            }
-        }
-        _ => return refuse("it has no such type"),
-    }
-    Ok(())
 }

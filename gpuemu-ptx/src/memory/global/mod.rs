@@ -1,16 +1,20 @@
-//! Global memory: regions by address, and what an address in none of them was probably meant to be.
+//! Global memory: regions by address.
+
+mod kernel;
+mod place;
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use super::LANES;
-use super::access::{self, Element, Problem, ProblemKind, Racing, View};
-use super::atomic::{self, Rule};
 use super::backing::{ALIGN, Backing};
 use super::region::{Region, Role};
+use super::shadow::cells::RECORDS;
 use crate::error::{Error, Result};
+
+pub use kernel::Cache;
+pub use place::Place;
 
 /// The first device address.
 const FIRST: u64 = 0x7f00_0000_0000;
@@ -23,8 +27,6 @@ const GUARD: u64 = 1 << 35;
 const SMALL_GUARD: u64 = 1 << 26;
 /// From which address on guards are small.
 const CROWDED: u64 = 0x1_7f00_0000_0000;
-/// Addresses below are null plus an offset.
-const NULL_PAGE: u64 = 1 << 16;
 /// Freed regions that are remembered.
 const REMEMBERED: usize = 4096;
 
@@ -50,6 +52,8 @@ pub struct Global {
     table: RwLock<Table>,
     /// Held by the 128-bit atomics, which the host may not have.
     wide: Mutex<()>,
+    /// The next record of a launch that is watched: see [`super::shadow`].
+    record: Arc<AtomicU32>,
 }
 
 #[derive(Debug)]
@@ -70,70 +74,6 @@ struct Freed {
     element: u32,
 }
 
-/// The region that an instruction accessed last: one for every instruction that accesses memory, or for every warp.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Cache<'g> {
-    region: Option<&'g Region>,
-}
-
-impl<'g> Cache<'g> {
-    /// The region of the last access.
-    #[inline(always)]
-    pub fn region(&self) -> Option<&'g Region> {
-        self.region
-    }
-
-    #[inline(always)]
-    pub(super) fn remember(&mut self, region: &'g Region) {
-        self.region = Some(region);
-    }
-}
-
-/// What is at an address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Null, or so near above or below it that it was null.
-    Null {
-        /// Bytes from null.
-        offset: i64,
-    },
-    /// Within a region.
-    Inside {
-        /// Its name.
-        region: String,
-        /// Bytes from its start.
-        offset: u64,
-        /// Its bytes.
-        bytes: u64,
-        /// Bytes of its elements; 0 where they are not known.
-        element: u32,
-    },
-    /// In a region that was freed.
-    Freed {
-        /// Its name.
-        region: String,
-        /// Bytes from its start.
-        offset: u64,
-        /// Bytes that it had.
-        bytes: u64,
-        /// Bytes of its elements; 0 where they are not known.
-        element: u32,
-    },
-    /// Before or after the region that is nearest.
-    Outside {
-        /// Its name.
-        region: String,
-        /// Bytes from its start; negative before it.
-        offset: i64,
-        /// Its bytes.
-        bytes: u64,
-        /// Bytes of its elements; 0 where they are not known.
-        element: u32,
-    },
-    /// Far from every region.
-    Nowhere,
-}
-
 impl Default for Global {
     fn default() -> Self {
         Self::new(Addressing::Virtual, false)
@@ -144,7 +84,13 @@ impl Global {
     /// No memory yet. `checked` regions remember what [`super::shadow`] asks for.
     pub fn new(addressing: Addressing, checked: bool) -> Self {
         let table = Table { regions: Vec::new(), freed: VecDeque::new(), next: FIRST };
-        Self { addressing, checked, table: RwLock::new(table), wide: Mutex::new(()) }
+        Self {
+            addressing,
+            checked,
+            table: RwLock::new(table),
+            wide: Mutex::new(()),
+            record: Arc::new(AtomicU32::new(1)),
+        }
     }
 
     /// Whether regions have shadows.
@@ -308,10 +254,15 @@ impl Global {
         region.exclude(from, bytes).ok_or_else(|| Error::Memory(format!("{}: out of memory", region.name())))
     }
 
-    /// Nobody has accessed anything: what came before a launch is ordered before it.
-    pub(super) fn begin_launch(&mut self) {
-        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
-        table.regions.iter_mut().for_each(|region| region.forget_accesses());
+    /// What came before a launch is ordered before it: the number of its first record is past all that cells know, or
+    /// cells know nothing.
+    pub(super) fn begin_launch(&mut self) -> Arc<AtomicU32> {
+        if self.record.load(Relaxed) > RECORDS / 4 {
+            let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
+            table.regions.iter_mut().for_each(|region| region.forget_accesses());
+            self.record = Arc::new(AtomicU32::new(1));
+        }
+        self.record.clone()
     }
 
     /// The region at `base` counts as not written, whatever it holds: an output, or a workspace, before a launch. Fill it
@@ -421,49 +372,6 @@ impl Global {
         regions.map(|region| unsafe { &*region }).filter(|region| !region.is_released()).collect()
     }
 
-    /// What is at an address of an access of so many bytes.
-    pub fn place(&self, address: u64, bytes: u32) -> Place {
-        let access = bytes;
-        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
-        let at = table.regions.partition_point(|region| region.base() <= address);
-        let before = at.checked_sub(1).map(|index| &table.regions[index]);
-        if let Some(region) = before.filter(|region| region.contains(address)) {
-            let (name, offset) = (region.name().to_owned(), address - region.base());
-            let (bytes, element) = (region.bytes(), region.element());
-            return match region.is_released() {
-                true => Place::Freed { region: name, offset, bytes, element },
-                false if region.touches_gap(offset, u64::from(access).min(bytes - offset)) => {
-                    Place::Inside { region: format!("{name}, in a gap between its elements"), offset, bytes, element }
-                }
-                false => Place::Inside { region: name, offset, bytes, element },
-            };
-        }
-        if let Some(freed) = table.freed.iter().rev().find(|freed| address.wrapping_sub(freed.base) < freed.bytes) {
-            return Place::Freed {
-                region: freed.name.to_string(),
-                offset: address - freed.base,
-                bytes: freed.bytes,
-                element: freed.element,
-            };
-        }
-        if address < NULL_PAGE || address.wrapping_neg() < NULL_PAGE {
-            return Place::Null { offset: address as i64 };
-        }
-        // The nearest end, of the region before or the one after.
-        let past = before.map(|region| (address - region.base() - region.bytes(), region));
-        let short =
-            table.regions.get(at).map(|region| ((region.base() - address).saturating_sub(bytes.into()), region));
-        match past.into_iter().chain(short).min_by_key(|&(distance, _)| distance) {
-            Some((distance, region)) if distance < GUARD => Place::Outside {
-                region: region.name().to_owned(),
-                offset: address.wrapping_sub(region.base()) as i64,
-                bytes: region.bytes(),
-                element: region.element(),
-            },
-            _ => Place::Nowhere,
-        }
-    }
-
     fn hosted(&self, address: u64, bytes: usize, write: bool) -> Result<*mut u8> {
         let region = self.find(address).or_else(|| {
             // The end of a region is a place for nothing.
@@ -540,234 +448,6 @@ impl Global {
     fn note_written(&self, address: u64, bytes: u64) {
         if let Some((region, written)) = self.find(address).and_then(|region| Some((region, region.written()?))) {
             written.insert(address - region.base(), bytes);
-        }
-    }
-
-    /// Loads an element of 4 or 8 bytes a lane from places that follow each other from `first` on, where the region that
-    /// the instruction accessed last holds all; `false` elsewhere, with nothing loaded.
-    #[inline(always)]
-    pub fn load_run<T: Element>(&self, cache: &Cache<'_>, first: u64, out: &mut [T; LANES]) -> bool {
-        // SAFETY: as in `load`.
-        cache.region.is_some_and(|region| unsafe { access::load_run::<T, Racing>(region.readable(), first, out) })
-    }
-
-    /// As [`Global::load_run`], a store.
-    #[inline(always)]
-    pub fn store_run<T: Element>(&self, cache: &Cache<'_>, first: u64, values: &[T; LANES]) -> bool {
-        // SAFETY: as in `store`.
-        cache.region.is_some_and(|region| unsafe { access::store_run::<T, Racing>(region.writable(), first, values) })
-    }
-
-    /// Loads `N` elements of every lane that takes part; the other lanes of `out` stay.
-    ///
-    /// # Errors
-    ///
-    /// The first lane that is not within a region, or not aligned to all its bytes. Nothing is loaded then.
-    #[inline(always)]
-    pub fn load<'g, T: Element, const N: usize>(
-        &'g self,
-        cache: &mut Cache<'g>,
-        addresses: &[u64; LANES],
-        mask: u32,
-        out: &mut [[T; LANES]; N],
-    ) -> std::result::Result<(), Problem> {
-        if let Some(region) = cache.region {
-            // SAFETY: the region's bytes are valid, and accessed by atomics only while kernels run.
-            if unsafe { access::load::<T, N, Racing>(region.readable(), addresses, mask, out) } {
-                return Ok(());
-            }
-        }
-        self.load_anywhere(cache, addresses, mask, out)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn load_anywhere<'g, T: Element, const N: usize>(
-        &'g self,
-        cache: &mut Cache<'g>,
-        addresses: &[u64; LANES],
-        mask: u32,
-        out: &mut [[T; LANES]; N],
-    ) -> std::result::Result<(), Problem> {
-        let width = (size_of::<T>() * N) as u64;
-        self.split(cache, addresses, mask, width, Region::all_readable, |view, lanes| {
-            // SAFETY: as in `load`.
-            let done = unsafe { access::load::<T, N, Racing>(view, addresses, lanes, out) };
-            debug_assert!(done, "lanes were checked");
-        })
-    }
-
-    /// Stores `N` elements of every lane that takes part, lanes in order.
-    ///
-    /// # Errors
-    ///
-    /// The first lane that is not within a region, not aligned to all its bytes, or in constant memory. Nothing is
-    /// stored then.
-    #[inline(always)]
-    pub fn store<'g, T: Element, const N: usize>(
-        &'g self,
-        cache: &mut Cache<'g>,
-        addresses: &[u64; LANES],
-        mask: u32,
-        values: &[[T; LANES]; N],
-    ) -> std::result::Result<(), Problem> {
-        if let Some(region) = cache.region {
-            // SAFETY: the region's bytes are valid, and accessed by atomics only while kernels run.
-            if unsafe { access::store::<T, N, Racing>(region.writable(), addresses, mask, values) } {
-                return Ok(());
-            }
-        }
-        self.store_anywhere(cache, addresses, mask, values)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn store_anywhere<'g, T: Element, const N: usize>(
-        &'g self,
-        cache: &mut Cache<'g>,
-        addresses: &[u64; LANES],
-        mask: u32,
-        values: &[[T; LANES]; N],
-    ) -> std::result::Result<(), Problem> {
-        let width = (size_of::<T>() * N) as u64;
-        self.split(cache, addresses, mask, width, Region::all_writable, |view, lanes| {
-            // SAFETY: as in `store`.
-            let done = unsafe { access::store::<T, N, Racing>(view, addresses, lanes, values) };
-            debug_assert!(done, "lanes were checked");
-        })
-    }
-
-    /// An atomic of every lane that takes part, lanes in order. Values stand in the low bits of the operands; `second` is
-    /// the new value of a compare-and-swap, whose expected value is the operand. `old` gets what was there.
-    ///
-    /// # Errors
-    ///
-    /// As for a store.
-    #[allow(clippy::too_many_arguments)]
-    pub fn atomic<'g>(
-        &'g self,
-        cache: &mut Cache<'g>,
-        rule: &Rule,
-        addresses: &[u64; LANES],
-        mask: u32,
-        operands: &[u64; LANES],
-        second: &[u64; LANES],
-        old: &mut [u64; LANES],
-    ) -> std::result::Result<(), Problem> {
-        self.split(cache, addresses, mask, rule.bytes().into(), Region::all_writable, |view, lanes| {
-            // SAFETY: the region's bytes are valid, and accessed by atomics only while kernels run; the lanes fit.
-            unsafe { rule.run(view, addresses, lanes, operands, second, old) }
-        })
-    }
-
-    /// `atom.exch.b128`, and with `expected` `atom.cas.b128`, of every lane that takes part, lanes in order.
-    ///
-    /// # Errors
-    ///
-    /// As for a store.
-    pub fn atomic128<'g>(
-        &'g self,
-        cache: &mut Cache<'g>,
-        addresses: &[u64; LANES],
-        mask: u32,
-        expected: Option<&[u128; LANES]>,
-        new: &[u128; LANES],
-        old: &mut [u128; LANES],
-    ) -> std::result::Result<(), Problem> {
-        let _alone = self.wide.lock().unwrap_or_else(PoisonError::into_inner);
-        self.split(cache, addresses, mask, 16, Region::all_writable, |view, lanes| {
-            // SAFETY: as in `atomic`; the lock keeps other 128-bit atomics out.
-            unsafe { atomic::run128(view, addresses, lanes, expected, new, old) }
-        })
-    }
-
-    /// Checks every lane, then calls `run` with a view and the lanes that fit it: once where all are in one region, else
-    /// a lane at a time, in order.
-    fn split<'g>(
-        &'g self,
-        cache: &mut Cache<'g>,
-        addresses: &[u64; LANES],
-        mask: u32,
-        width: u64,
-        view: impl Fn(&Region) -> View,
-        mut run: impl FnMut(View, u32),
-    ) -> std::result::Result<(), Problem> {
-        if mask == 0 {
-            return Ok(());
-        }
-        let fits = |region: &Region| !region.has_gaps() && access::fits(view(region), addresses, mask, width);
-        if let Some(region) = cache.region.filter(|region| fits(region)) {
-            run(view(region), mask);
-            return Ok(());
-        }
-        if let Some(region) = self.find(addresses[mask.trailing_zeros() as usize]) {
-            cache.region = Some(region);
-            if fits(region) {
-                run(view(region), mask);
-                return Ok(());
-            }
-        }
-        let lanes = || (0..LANES).filter(|lane| mask >> lane & 1 != 0);
-        let nothing = View { base: 0, bytes: 0, host: std::ptr::null_mut() };
-        for lane in lanes() {
-            let region = self.find(addresses[lane]);
-            let seen = region.map_or(nothing, &view);
-            if let Some(mut problem) = access::blame(seen, addresses, 1 << lane, width) {
-                let room = |region: &Region| region.bytes() - (addresses[lane] - region.base());
-                let whole = region.is_some_and(|region| seen.bytes < region.bytes() && room(region) >= width);
-                if problem.kind == ProblemKind::Unmapped && whole {
-                    problem.kind = ProblemKind::ReadOnly;
-                }
-                return Err(problem);
-            }
-            let address = addresses[lane];
-            if region.is_some_and(|region| region.touches_gap(address - region.base(), width)) {
-                let kind = ProblemKind::Unmapped;
-                return Err(Problem { lane: lane as u8, kind, address, bytes: width as u32 });
-            }
-        }
-        for lane in lanes() {
-            if let Some(region) = self.find(addresses[lane]) {
-                run(view(region), 1 << lane);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// `1 byte`, `12 bytes (3 elements)`.
-fn extent(bytes: u64, element: u32) -> String {
-    let plural = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-    match element {
-        2.. if bytes >= u64::from(element) && bytes.is_multiple_of(element.into()) => {
-            format!("{} ({})", plural(bytes, "byte"), plural(bytes / u64::from(element), "element"))
-        }
-        _ => plural(bytes, "byte"),
-    }
-}
-
-impl fmt::Display for Place {
-    /// Fit to follow "the address is ".
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Null { offset: 0 } => f.write_str("null"),
-            Self::Null { offset } if offset < 0 => write!(f, "null minus {}", extent(offset.unsigned_abs(), 0)),
-            Self::Null { offset } => write!(f, "null plus {}", extent(offset as u64, 0)),
-            Self::Inside { ref region, offset, bytes, element } => {
-                write!(f, "{} into {region}, of {}", extent(offset, element), extent(bytes, element))
-            }
-            Self::Freed { ref region, offset, bytes, element } => {
-                write!(f, "{} into {region}, of {}, which was freed", extent(offset, element), extent(bytes, element))
-            }
-            Self::Outside { ref region, offset, bytes, element } if offset < 0 => {
-                let distance = extent(offset.unsigned_abs(), element);
-                write!(f, "{distance} before the start of {region}, of {}", extent(bytes, element))
-            }
-            Self::Outside { ref region, offset, bytes, element } => match offset as u64 - bytes {
-                0 => write!(f, "at the end of {region}, of {}", extent(bytes, element)),
-                past => write!(f, "{} past the end of {region}, of {}", extent(past, element), extent(bytes, element)),
-            },
-            Self::Nowhere => f.write_str("in no region, nor near one"),
         }
     }
 }

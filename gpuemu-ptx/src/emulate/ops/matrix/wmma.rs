@@ -6,17 +6,20 @@
 
 use std::marker::PhantomData;
 
-use super::matrix::{float_format, registers, rule};
-use super::memory::{Access, Generic, InGlobal, InShared, Memory};
-use super::warp::assemble;
+use super::fragments::registers;
+use super::mma::{float_format, rule};
 use crate::arch::MatrixInstruction;
 use crate::emulate::context::Context;
 use crate::emulate::decode::{Decoded, Decoder, refuse};
 use crate::emulate::op::{Body, Op, Signal};
+use crate::emulate::ops::memory::{Access, Generic, InGlobal, InShared, Memory};
+use crate::emulate::ops::warp::assembled;
 use crate::emulate::registers::{FULL, LANES};
 use crate::emulate::warp::Warp;
 use crate::memory::Element as Bits;
-use crate::numerics::tensor_core::{Accumulator, Element, SumRule, multiply_add, multiply_add_f64, multiply_add_int};
+use crate::numerics::tensor_core::{
+    Accumulator, Element, SumRule, multiply_add, multiply_add_bits, multiply_add_f64, multiply_add_int,
+};
 use crate::program::{ScalarType, Shape, Space, Word};
 
 /// One of the matrices of a product.
@@ -26,6 +29,11 @@ enum Which {
     B,
     /// The accumulator or the result.
     C,
+}
+
+/// Numbers of a type in one element of a fragment.
+fn together(ty: ScalarType) -> usize {
+    if ty.bits() < 8 { 32 / ty.bits() as usize } else { 1 }
 }
 
 /// A fragment: the extents of its matrix, and how elements lie in registers.
@@ -40,13 +48,16 @@ struct Fragment {
 }
 
 impl Fragment {
+    /// Elements of less than a byte go along k in words of 32 bits, each of which is one element of the fragment.
     fn new(which: Which, shape: Shape, ty: ScalarType, registers: usize) -> Self {
+        let together = together(ty);
+        let k = usize::from(shape.k) / together;
         let (rows, columns) = match which {
-            Which::A => (shape.m, shape.k),
-            Which::B => (shape.k, shape.n),
-            Which::C => (shape.m, shape.n),
+            Which::A => (shape.m.into(), k),
+            Which::B => (k, shape.n.into()),
+            Which::C => (shape.m.into(), shape.n.into()),
         };
-        Self { rows: rows.into(), columns: columns.into(), bits: ty.bits() as usize, registers }
+        Self { rows, columns, bits: ty.bits() as usize * together, registers }
     }
 
     fn elements(&self) -> usize {
@@ -109,10 +120,7 @@ pub struct Transfer<M, T, const STORE: bool>(PhantomData<(M, T)>);
 
 impl<M: Memory, T: Bits + Into<u64> + TryFrom<u64>, const STORE: bool> Body for Transfer<M, T, STORE> {
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
-        match assemble(warp, context, FULL, mask, false) {
-            Signal::Next => {}
-            other => return other,
-        }
+        assembled!(warp, context, FULL, mask);
         let code = context.code;
         let list = &code.lists[op.e as usize..][..5 + op.c as usize];
         let [cache, rows, columns, bits, by_column] = *list.first_chunk::<5>().unwrap_or(&[0; 5]);
@@ -161,11 +169,11 @@ impl<M: Memory, T: Bits + Into<u64> + TryFrom<u64>, const STORE: bool> Body for 
 }
 
 /// `wmma.mma`: the list that `e` begins has m, n, k, the number of the element's type and of the two accumulators', the
-/// rule's three numbers, whether sums are clamped, how many registers each operand has, and the registers of d, a, b, c.
+/// rule's three numbers, whether sums are clamped (or bits combined by `and`), how many registers each operand has, and the registers of d, a, b, c.
 pub struct Multiply;
 
 /// The types by number.
-const TYPES: [ScalarType; 10] = [
+const TYPES: [ScalarType; 11] = [
     ScalarType::F16,
     ScalarType::Bf16,
     ScalarType::Tf32,
@@ -174,6 +182,7 @@ const TYPES: [ScalarType; 10] = [
     ScalarType::U8,
     ScalarType::S4,
     ScalarType::U4,
+    ScalarType::B1,
     ScalarType::F32,
     ScalarType::S32,
 ];
@@ -182,10 +191,7 @@ const HEAD: usize = 13;
 
 impl Body for Multiply {
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
-        match assemble(warp, context, FULL, mask, false) {
-            Signal::Next => {}
-            other => return other,
-        }
+        assembled!(warp, context, FULL, mask);
         let code = context.code;
         let Some(head) = code.lists[op.e as usize..].first_chunk::<HEAD>() else { return Signal::Fault };
         let [m, n, k, ab, c, d, fraction, group, result, satfinite, in_d, in_a, in_b] = head.map(|x| x as usize);
@@ -204,6 +210,8 @@ impl Body for Multiply {
         // Eight rows and eight columns at a time.
         for row in (0..m).step_by(8) {
             for column in (0..n).step_by(8) {
+                // In elements of fragments: words, for numbers of less than a byte.
+                let k = k / together(ab);
                 let parts = Parts { a: &a, b: &b, c: &c, k, n, row, column };
                 let tile = match k {
                     4 => parts.multiply::<4>(ab, tc, td, rule, satfinite != 0),
@@ -269,6 +277,14 @@ impl Parts<'_> {
             };
             return d.map(|row| row.map(u64::from));
         }
+        if ab == ScalarType::B1 {
+            let narrow = |x: [u64; 8]| x.map(|x| x as u32);
+            let (a, b) = (a.map(|row| row.map(|x| x as u32)), b.map(narrow));
+            return multiply_add_bits(satfinite, &a, &b, &c.map(narrow)).map(|row| row.map(u64::from));
+        }
+        if ab.bits() == 4 {
+            return self.nibbles(ab.is_signed(), satfinite, &narrow(c));
+        }
         let up = 32 - ab.bits();
         let value = |x: u64| match ab.is_signed() {
             true => (x as u32) << up,
@@ -277,6 +293,21 @@ impl Parts<'_> {
         let signed = |x: u64| if ab.is_signed() { value(x) as i32 >> up } else { value(x) as i32 };
         let (a, b) = (a.map(|row| row.map(signed)), b.map(|row| row.map(signed)));
         multiply_add_int(satfinite, &a, &b, &narrow(c)).map(|row| row.map(u64::from))
+    }
+}
+
+impl Parts<'_> {
+    /// The product of 32 numbers of four bits, eight to a word.
+    fn nibbles(&self, signed: bool, satfinite: bool, c: &[[u32; 8]; 8]) -> [[u64; 8]; 8] {
+        let number = |word: u64, place: usize| {
+            let up = (word as u32 >> (4 * place)) << 28;
+            if signed { up as i32 >> 28 } else { (up >> 28) as i32 }
+        };
+        let a: [[i32; 32]; 8] =
+            std::array::from_fn(|m| std::array::from_fn(|k| number(self.a[(self.row + m) * self.k + k / 8], k % 8)));
+        let b: [[i32; 8]; 32] =
+            std::array::from_fn(|k| std::array::from_fn(|n| number(self.b[k / 8 * self.n + self.column + n], k % 8)));
+        multiply_add_int(satfinite, &a, &b, c).map(|row| row.map(u64::from))
     }
 }
 
@@ -301,21 +332,29 @@ fn transfer(d: &mut Decoder<'_>, which: Which, shape: Shape, store: bool) -> Dec
     let wide = ty.bits() == 64;
     let list = registers(d, usize::from(store), !store, wide)?;
     let fragment = Fragment::new(which, shape, ty, list.len());
-    if !fragment.is_whole() || ty.bits() < 8 {
+    if !fragment.is_whole() {
         return refuse("fragments of this shape and type are not executed");
     }
     let address = d.address(usize::from(!store))?;
     let (a, imm) = d.wide_address(address);
     let by_column = d.form.has(Word::Col);
     let natural = if by_column { fragment.rows } else { fragment.columns };
-    let b = if d.has_operand(2) { d.source::<u32>(2)? } else { d.constant::<u32>(natural as u64) };
+    let b = match d.has_operand(2) {
+        true => {
+            let stride = d.source::<u32>(2)?;
+            let words = d.temporary::<u32>();
+            d.apply1(words, stride, together(ty) as u64, |k, stride: u32| stride / k.max(1) as u32);
+            words
+        }
+        false => d.constant::<u32>(natural as u64),
+    };
     let cache = d.cache();
-    let head = [cache, fragment.rows as i32, fragment.columns as i32, ty.bits() as i32, i32::from(by_column)];
+    let head = [cache, fragment.rows as i32, fragment.columns as i32, fragment.bits as i32, i32::from(by_column)];
     let c = list.len() as i32;
     let e = d.list(head.into_iter().chain(list));
     macro_rules! of {
         ($memory:ty, $store:literal) => {
-            match ty.bits() {
+            match fragment.bits {
                 8 => d.op_of::<Transfer<$memory, u8, $store>>(),
                 16 => d.op_of::<Transfer<$memory, u16, $store>>(),
                 32 => d.op_of::<Transfer<$memory, u32, $store>>(),
@@ -347,8 +386,12 @@ fn multiply(d: &mut Decoder<'_>, shape: Shape) -> Decoded {
     let (Some(nd), Some(nab), Some(nc)) = (number(td), number(ab), number(tc)) else {
         return refuse("products of these types are not executed");
     };
-    if ab.bits() < 8 || !matches!(shape.k, 4 | 8 | 16 | 32) || !shape.m.is_multiple_of(8) || !shape.n.is_multiple_of(8)
-    {
+    let known = match ab.bits() {
+        1 => shape.k == 128,
+        4 => shape.k == 32,
+        _ => matches!(shape.k, 4 | 8 | 16 | 32),
+    };
+    if !known || !shape.m.is_multiple_of(8) || !shape.n.is_multiple_of(8) {
         return refuse("products of this shape are not executed");
     }
     let rule = match float_format(ab) {
@@ -376,7 +419,8 @@ fn multiply(d: &mut Decoder<'_>, shape: Shape) -> Decoded {
         rule.fraction_bits as i32,
         rule.group as i32,
         rule.result_bits as i32,
-        i32::from(d.form.has(Word::Satfinite)),
+        // Single bits are clamped never, and counted under `and` or exclusive or.
+        i32::from(d.form.has(Word::Satfinite) || d.form.has(Word::And)),
         to.len() as i32,
         a.len() as i32,
         b.len() as i32,
