@@ -343,7 +343,7 @@ static KERNEL: Table = Table {
         key(
             "budget",
             Kind::MapOf(METRICS, &NOT_NEGATIVE),
-            "`warn_threshold` of `[policies]`",
+            "`warn_threshold` of `[policies]`; 0 for barriers and atomics",
             "Relative change of a metric that its snapshot accepts.",
         ),
         key(

@@ -41,8 +41,14 @@ pub struct Environment {
     pub python: Option<PathBuf>,
     /// `GPUEMU_PTXAS`: the assembler that reports real registers and spills.
     pub ptxas: Option<PathBuf>,
+    /// `GPUEMU_NVDISASM`: the disassembler that lists machine instructions.
+    pub nvdisasm: Option<PathBuf>,
+    /// `GPUEMU_CUOBJDUMP`: the other one, where the first is not there.
+    pub cuobjdump: Option<PathBuf>,
     /// `GPUEMU_NVCC`: the compiler that writes committed PTX again.
     pub nvcc: Option<PathBuf>,
+    /// `GPUEMU_TOOL_TIMEOUT`: seconds that one run of such a tool may take, instead of 60.
+    pub tool_timeout: Option<NonZeroU32>,
     /// `PATH`: where tools are looked for.
     pub search_path: Option<OsString>,
     /// `GPUEMU_JUNIT`: where a test binary leaves its JUnit report: a file, or a folder for several binaries.
@@ -175,7 +181,11 @@ impl Environment {
             update: reader.choice("GPUEMU_UPDATE", &[("ptx", Update::Ptx)]),
             python: reader.path("GPUEMU_PYTHON"),
             ptxas: reader.path("GPUEMU_PTXAS"),
+            nvdisasm: reader.path("GPUEMU_NVDISASM"),
+            cuobjdump: reader.path("GPUEMU_CUOBJDUMP"),
             nvcc: reader.path("GPUEMU_NVCC"),
+            tool_timeout: reader
+                .parsed("GPUEMU_TOOL_TIMEOUT", "a number of seconds, 1 or more", |text| text.parse().ok()),
             search_path: (reader.lookup)("PATH").filter(|value| !value.is_empty()),
             junit: reader.path("GPUEMU_JUNIT"),
             test_threads: reader
@@ -353,7 +363,10 @@ mod tests {
             ("GPUEMU_UPDATE", "ptx"),
             ("GPUEMU_PYTHON", "venv/bin/python"),
             ("GPUEMU_PTXAS", "/usr/bin/ptxas"),
+            ("GPUEMU_NVDISASM", "/usr/bin/nvdisasm"),
+            ("GPUEMU_CUOBJDUMP", "/usr/bin/cuobjdump"),
             ("GPUEMU_NVCC", "/usr/bin/nvcc"),
+            ("GPUEMU_TOOL_TIMEOUT", "300"),
             ("PATH", "/usr/bin:/bin"),
             ("GPUEMU_JUNIT", "junit.xml"),
             ("RUST_TEST_THREADS", "3"),
@@ -384,7 +397,10 @@ mod tests {
             update: Some(Update::Ptx),
             python: Some("venv/bin/python".into()),
             ptxas: Some("/usr/bin/ptxas".into()),
+            nvdisasm: Some("/usr/bin/nvdisasm".into()),
+            cuobjdump: Some("/usr/bin/cuobjdump".into()),
             nvcc: Some("/usr/bin/nvcc".into()),
+            tool_timeout: NonZeroU32::new(300),
             search_path: Some("/usr/bin:/bin".into()),
             junit: Some("junit.xml".into()),
             test_threads: NonZeroUsize::new(3),

@@ -151,16 +151,25 @@ fn missing_barrier_between_shared_write_and_read() {
     let rule = "missing-barrier-between-shared-write-and-read";
     for ordered in [
         "bar.sync 0;",
-        "bar.warp.sync -1;",
         "barrier.sync 1, 64;",
         "membar.cta;",
-        "shfl.sync.idx.b32 %r6, %r1, 0, 31, -1;",
         "cp.async.wait_all;",
         "L: mbarrier.try_wait.parity.shared::cta.b64 %p1, [smem], %r6; @!%p1 bra L;",
-        "atom.shared.add.u32 %r6, [smem], 1;",
+        "atom.global.add.u32 %r6, [%d0], 1; add.s32 %r7, %r6, 1;",
     ] {
         assert_eq!(lines(rule, &neighbour(ordered)), [] as [u32; 0], "{ordered}");
     }
+    // What orders a warp is not enough for two, of 64 threads.
+    for exchange in ["bar.warp.sync -1;", "shfl.sync.idx.b32 %r6, %r1, 0, 31, -1;"] {
+        assert_eq!(lines(rule, &neighbour(exchange)), [4], "{exchange}");
+        let one_warp = findings(".reqntid 32", &neighbour(exchange));
+        assert!(one_warp.iter().all(|finding| finding.rule.name != rule), "{exchange}: {one_warp:?}");
+        // Neither is a block of one warp excluded, nor is there anything that only several need.
+        let unknown = findings("", &neighbour(exchange));
+        assert!(unknown.iter().all(|finding| finding.rule.name != rule), "{exchange}: {unknown:?}");
+    }
+    // An update that nobody looks at tells no thread of another.
+    assert_eq!(lines(rule, &neighbour("atom.global.add.u32 %r6, [%d0], 1;")), [4]);
     assert_eq!(lines(rule, &neighbour("add.s32 %r6, %r1, 1;")), [4]);
     // Synchronised on one way only.
     assert_eq!(lines(rule, &neighbour("@%p1 bra L; bar.sync 0; L:")), [4]);
@@ -193,6 +202,18 @@ fn missing_barrier_between_shared_write_and_read() {
                 "mov.u32 %r20, smem; shl.b32 %r21, %r1, 2; add.s32 %r4, %r20, %r21;\nL: st.shared.u32 [%r4], %r1;\nbar.sync 0;\nld.shared.u32 \
              %r5, [%r4+4];\nbar.sync 0; @%p1 bra L;",
                 &[],
+            ),
+            // A compiler has used the index's register again, for a loop behind.
+            (
+                "mov.u32 %r20, smem; mov.u32 %r22, %tid.x; shl.b32 %r21, %r22, 2; add.s32 %r4, %r20, %r21;\nst.shared.u32 [%r4], %r1;\n\
+             ld.shared.u32 %r5, [%r4+4];\nL: add.s32 %r22, %r22, 64; setp.lt.u32 %p1, %r22, %r0; @%p1 bra L;",
+                &[3],
+            ),
+            // In that loop, in its first turn.
+            (
+                "mov.u32 %r20, smem; mov.u32 %r22, %tid.x;\nL: shl.b32 %r21, %r22, 2; add.s32 %r4, %r20, %r21;\nst.shared.u32 [%r4], %r1;\n\
+             ld.shared.u32 %r5, [%r4+4];\nadd.s32 %r22, %r22, 64; setp.lt.u32 %p1, %r22, %r0; @%p1 bra L;",
+                &[4],
             ),
             // Shifted in place.
             (
@@ -231,10 +252,53 @@ fn missing_barrier_between_shared_write_and_read() {
              [%r4+4];\nL:",
                 &[],
             ),
-            // Two buffers, of which the loop chooses: not followed.
+            // Two buffers, of which the loop chooses, each written and read in one turn.
             (
                 "mov.u32 %r20, smem; shl.b32 %r21, %r1, 2; add.s32 %r4, %r20, %r21; mov.u32 %r6, 0;\nL: xor.b32 %r6, %r6, 1024; add.s32 \
              %r7, %r4, %r6;\nst.shared.u32 [%r7], %r1;\nld.shared.u32 %r5, [%r7+4];\n@%p1 bra L;",
+                &[4],
+            ),
+            // Two buffers, one written while the other is read, with a barrier a turn.
+            (
+                "mov.u32 %r20, smem; shl.b32 %r21, %r1, 2; add.s32 %r4, %r20, %r21; mov.u32 %r6, 0; mov.u32 %r8, 0;\nL: xor.b32 %r6, %r6, \
+                 1024; add.s32 %r7, %r4, %r6; st.shared.u32 [%r7], %r1; bar.sync 0;\nld.shared.u32 %r5, [%r7+4];\nadd.s32 %r8, %r8, 1; \
+                 setp.lt.s32 %p1, %r8, %r0; @%p1 bra L;",
+                &[],
+            ),
+            // A tree, its last step within a warp.
+            (
+                "mov.u32 %r20, smem; shl.b32 %r21, %r1, 2; add.s32 %r4, %r20, %r21; st.shared.u32 [%r4], %r1; bar.sync 0; mov.u32 %r6, 32;\n\
+                 L: setp.ge.u32 %p1, %r1, %r6; @%p1 bra N; shl.b32 %r7, %r6, 2; add.s32 %r8, %r4, %r7;\nld.shared.u32 %r5, [%r8]; \
+                 st.shared.u32 [%r4], %r5;\nN: shr.u32 %r6, %r6, 1; setp.ne.u32 %p2, %r6, 0; @%p2 bra L;",
+                &[3],
+            ),
+            // The same value tested twice is true twice, be it loaded.
+            (
+                "mov.u32 %r20, smem; shl.b32 %r21, %r1, 2; add.s32 %r4, %r20, %r21; ld.global.u32 %r6, [%d0]; setp.eq.s32 %p1, %r6, 0;\n@%p1 \
+                 bra A; st.shared.u32 [%r4], %r1;\nA: setp.eq.s32 %p2, %r6, 0; @%p2 bra B; bar.sync 0;\nB: @%p2 bra C; ld.shared.u32 \
+                 %r5, [%r4+4];\nC:",
+                &[],
+            ),
+            // Counts of what was loaded: cleared before, read after.
+            (
+                "mov.u32 %r20, smem; shl.b32 %r21, %r1, 2; add.s32 %r4, %r20, %r21; ld.global.u32 %r6, [%d0]; shl.b32 %r7, %r6, 2; add.s32 \
+                 %r8, %r20, %r7;\nst.shared.u32 [%r4], 0;\nred.shared.add.u32 [%r8], 1;\nbar.sync 0;\nld.shared.u32 %r5, [%r4];",
+                &[3],
+            ),
+            (
+                "mov.u32 %r20, smem; shl.b32 %r21, %r1, 2; add.s32 %r4, %r20, %r21; ld.global.u32 %r6, [%d0]; shl.b32 %r7, %r6, 2; add.s32 \
+                 %r8, %r20, %r7;\nst.shared.u32 [%r4], 0;\nbar.sync 0;\nred.shared.add.u32 [%r8], 1;\nld.shared.u32 %r5, [%r4];",
+                &[5],
+            ),
+            // Counts of each thread's own.
+            (
+                "mov.u32 %r20, smem; shl.b32 %r21, %r1, 5; add.s32 %r4, %r20, %r21; ld.global.u32 %r6, [%d0]; and.b32 %r6, %r6, 7; shl.b32 \
+                 %r7, %r6, 2; add.s32 %r8, %r4, %r7;\nst.shared.u32 [%r4], 0;\nred.shared.add.u32 [%r8], 1;",
+                &[],
+            ),
+            // Past the end of the array: no launch that the kernel is for.
+            (
+                "mov.u32 %r20, smem; shl.b32 %r21, %r1, 7; add.s32 %r4, %r20, %r21;\nst.shared.u32 [%r4], %r1;\nld.shared.u32 %r5, [%r4+128];",
                 &[],
             ),
             (

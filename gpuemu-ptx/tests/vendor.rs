@@ -164,8 +164,37 @@ fn what_the_settings_name_is_used_and_nothing_else() {
     ptxas(good.path(), FIGURES);
     let named = other.path().join("ptxas-of-mine");
     let settings = Settings { ptxas: Some(named.clone()), ..on_path(good.path()) };
-    let Err(Error::ToolMissing(message)) = assemble(settings.clone()) else { panic!("it is not there") };
-    assert!(message.contains("ptxas-of-mine could not be started"), "{message}");
+    let failed = |settings: &Settings| match assemble(settings.clone()) {
+        Err(Error::ToolFailed(message)) => message,
+        other => panic!("{other:?}"),
+    };
+    let message = failed(&settings);
+    assert!(message.starts_with("GPUEMU_PTXAS names no ptxas: /"), "{message}");
+    assert!(message.contains("ptxas-of-mine is not there; name another, or unset GPUEMU_PTXAS"), "{message}");
+    fs::write(&named, "text").unwrap();
+    assert!(failed(&settings).contains("ptxas-of-mine is not executable;"));
+    fs::remove_file(&named).unwrap();
+    let folder = Settings { ptxas: Some(other.path().to_owned()), ..on_path(good.path()) };
+    assert!(failed(&folder).contains(" is a folder;"));
+    put(other.path(), "sandwich", "Sandwich maker", "1.0", FIGURES);
+    let sandwich = Settings { ptxas: Some(other.path().join("sandwich")), ..on_path(good.path()) };
+    assert!(failed(&sandwich).contains("sandwich is not NVIDIA's ptxas"));
+    // Of the disassemblers the one that is named, though the other is there.
+    put(good.path(), "nvdisasm", "CUDA disassembler", "13.5", "echo '.text.k:'; echo '/*0000*/ EXIT ;'");
+    put(good.path(), "cuobjdump", "fat binary listing tool", "13.5", "echo 'Function : k'; echo '/*0000*/ EXIT ;'");
+    for (tool, variable) in [("nvdisasm", "GPUEMU_NVDISASM"), ("cuobjdump", "GPUEMU_CUOBJDUMP")] {
+        let path = Some(other.path().join(tool));
+        let settings = match tool {
+            "nvdisasm" => Settings { nvdisasm: path, ..on_path(good.path()) },
+            _ => Settings { cuobjdump: path, ..on_path(good.path()) },
+        };
+        let Err(Error::ToolFailed(message)) = Toolbox::new(settings).sass_mix(b"code") else { panic!("{tool}") };
+        assert!(message.starts_with(&format!("{variable} names no {tool}: ")), "{message}");
+    }
+    // A name alone is looked for on the search path.
+    let by_name = Settings { ptxas: Some("ptxas".into()), ..on_path(good.path()) };
+    assert_eq!(assemble(by_name).unwrap().tool, "ptxas 13.5");
+    fs::remove_file(good.path().join("ptxas.runs")).unwrap();
 
     put(other.path(), "ptxas-of-mine", "Ptx optimizing assembler", "12.0", FIGURES);
     assert_eq!(assemble(settings).unwrap().tool, "ptxas 12.0");
@@ -230,7 +259,8 @@ fn one_that_hangs_is_ended_with_what_it_started() {
     let settings = Settings { timeout: Duration::from_millis(500), ..on_path(tools.path()) };
     let start = Instant::now();
     let Err(Error::ToolFailed(message)) = assemble(settings) else { panic!("it hangs") };
-    assert!(message.contains("did not finish within 500ms and was ended"), "{message}");
+    let said = "did not finish within 500ms and was ended; GPUEMU_TOOL_TIMEOUT sets another limit, in seconds";
+    assert!(message.contains(said), "{message}");
     assert!(start.elapsed() < Duration::from_secs(20));
     let child: i32 = fs::read_to_string(tools.path().join("child")).unwrap().trim().parse().unwrap();
     let gone = |_: &usize| {
@@ -241,6 +271,63 @@ fn one_that_hangs_is_ended_with_what_it_started() {
     if Path::new("/proc/self/stat").exists() {
         assert!((0..500).find(gone).is_some(), "process {child} lives on");
     }
+}
+
+#[test]
+fn one_that_never_answers_is_asked_once() {
+    let tools = tempfile::tempdir().unwrap();
+    let path = tools.path().join("ptxas");
+    symlink(sleeper(), &path).unwrap();
+    // It hangs whatever it is asked, or only where it is handed PTX.
+    for (version, named, parts) in [
+        (
+            "sleep 100",
+            true,
+            &["GPUEMU_PTXAS names no ptxas: ", "was asked for its version and did not finish within 1s"][..],
+        ),
+        (
+            "sleep 100",
+            false,
+            &["what was found is of no use", "was asked for its version and did not finish within 1s"],
+        ),
+        (
+            "cat \"$here/version\"",
+            true,
+            &["ptxas 13.5 (", "did not finish within 1s and was ended; GPUEMU_TOOL_TIMEOUT"],
+        ),
+    ] {
+        fs::write(tools.path().join("run"), format!("[ \"$1\" = --version ] && {{ {version}; exit; }}\nsleep 100\n"))
+            .unwrap();
+        let said = "ptxas: NVIDIA (R) Ptx optimizing assembler\ntools, release 13.5, V13.5.1\n";
+        fs::write(tools.path().join("version"), said).unwrap();
+        let settings = match named {
+            true => Settings { ptxas: Some(path.clone()), ..Settings::default() },
+            false => on_path(tools.path()),
+        };
+        let toolbox = Toolbox::new(Settings { timeout: Duration::from_secs(1), ..settings });
+        let start = Instant::now();
+        for _ in 0..3 {
+            let error = toolbox.assemble(Job { ptx: PTX, target: "sm_80", flags: &[] }).unwrap_err();
+            assert_eq!(matches!(error, Error::ToolFailed(_)), named, "{error:?}");
+            for part in parts {
+                assert!(error.to_string().contains(part), "{error}");
+            }
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    }
+}
+
+/// As [`script`]: what it does stands in the file `run` beside the link to it.
+fn sleeper() -> &'static Path {
+    static SCRIPT: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    let (_, path) = SCRIPT.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sleeper");
+        fs::write(&path, "#!/bin/sh\nhere=$(dirname \"$0\")\n. \"$here/run\"\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        (folder, path)
+    });
+    path
 }
 
 #[test]
@@ -405,7 +492,8 @@ fn where_there_is_no_nvcc_the_library_of_the_wheels_compiles() {
     }
     // An nvcc that is named is the one that is meant.
     let named = Settings { nvcc: Some("/nowhere/nvcc".into()), ..settings.clone() };
-    assert!(matches!(compile(&named), Err(Error::ToolMissing(_))));
+    let Err(Error::ToolFailed(message)) = compile(&named) else { panic!("it is not there") };
+    assert!(message.starts_with("GPUEMU_NVCC names no nvcc: /nowhere/nvcc is not there; "), "{message}");
     fs::remove_file(library).unwrap();
     let Err(Error::ToolMissing(message)) = compile(&settings) else { panic!("neither is there") };
     assert!(message.contains("nvcc is needed and not there") && message.contains("nvidia-cuda-nvrtc"), "{message}");

@@ -1,7 +1,7 @@
 """Compiles the CUDA sources of this folder to PTX, without a GPU: `compile_cuda.py OUT_DIR`.
 
-`varied.cu` goes through nvcc, `plain.cu` through NVRTC, each with several targets and options; the random programs of
-`programs.py` through nvcc. A second run over the same sources, with the same compilers, does nothing.
+`varied.cu` goes through nvcc, `plain.cu` through NVRTC, each with several targets and options; `ordered.cu`,
+`collectives.cu` and the random programs of `programs.py` through nvcc. A second run over the same sources, with the same compilers, does nothing.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ NVCC: dict[str, list[str]] = {
     "varied_debug.sm_90": ["-arch=sm_90", "-G"],
     "varied_relocatable.sm_80": ["-arch=sm_80", "-rdc=true", "-use_fast_math"],
 }
+# Right kernels that share memory.
+ORDERED = [("ordered", "sm_80"), ("ordered", "sm_90"), ("collectives", "sm_80")]
 # How many of the random programs, each once: what an H200 answers stands in gpuemu-ptx/truth/programs.txt.
 PROGRAMS = 40
 
@@ -116,6 +118,8 @@ def main() -> int:
         # Contraction would leave it to the compiler how often a product is rounded.
         jobs = [pool.submit(nvcc, "programs.sm_80", ["-arch=sm_80", "-fmad=false", "-w"], random_source, out)]
         jobs += [pool.submit(nvcc, name, options, HERE / "varied.cu", out) for name, options in NVCC.items()]
+        for name, target in ORDERED:
+            jobs.append(pool.submit(nvcc, f"{name}.{target}", [f"-arch={target}"], HERE / f"{name}.cu", out))
         jobs += [pool.submit(nvrtc, name, options, out) for name, options in NVRTC.items()]
         for job in jobs:
             job.result()

@@ -233,6 +233,28 @@ fn a_compiler_that_is_missing_is_said() {
     assert!(!place.path().join("kernels/scale.sm_80.ptx").exists());
 }
 
+#[test]
+fn a_tool_that_is_named_and_is_none_fails() {
+    let named = "artifact::scale::sm_80 failed: kernels/scale.ptx for sm_80: GPUEMU_PTXAS names no ptxas: ";
+    let place = place(CONTRACT, SCALE);
+    place.write("notes.txt", "no program\n");
+    for (path, said) in
+        [("/no/such/ptxas", "/no/such/ptxas is not there"), ("notes.txt", "notes.txt is not executable")]
+    {
+        let path = place.path().join(path);
+        let found = report(&place, |environment| environment.ptxas = Some(path.clone()));
+        assert!(found.starts_with(named), "{found}");
+        assert_has(&found, &[said, "name another, or unset GPUEMU_PTXAS to have one looked for [ToolFailed]"]);
+    }
+    let place = self::place(&CONTRACT.replace("scale.ptx", "scale.cu"), "");
+    place.write("kernels/scale.cu", "extern \"C\" __global__ void scale(const float *x, float *y) {}\n");
+    let updated = report(&place, |environment| {
+        environment.update = Some(Update::Ptx);
+        environment.nvcc = Some(PathBuf::from("/no/such/nvcc"));
+    });
+    assert_has(&updated, &["GPUEMU_NVCC names no nvcc: /no/such/nvcc is not there"]);
+}
+
 /// An executable of a few lines of shell.
 #[cfg(unix)]
 fn tool(place: &Place, name: &str, body: &str) -> PathBuf {
@@ -254,11 +276,23 @@ fn an_assembler_that_fails_is_an_error_and_not_a_pass() {
         ),
         ("kill -9 $$", &["ptxas 13.5", "SIGKILL"]),
         ("exit 0", &["ptxas 13.5"]),
+        (
+            "sleep 100",
+            &[
+                "kernels/scale.ptx for sm_80: ptxas 13.5 (",
+                "bin/ptxas) did not finish within 1s and was ended; GPUEMU_TOOL_TIMEOUT sets another limit, in seconds",
+            ],
+        ),
     ];
     for (body, parts) in table {
         let place = place(CONTRACT, SCALE);
         let ptxas = tool(&place, "bin/ptxas", &format!("{version}\n{body}"));
-        let report = report(&place, |environment| environment.ptxas = Some(ptxas));
+        let start = std::time::Instant::now();
+        let report = report(&place, |environment| {
+            environment.ptxas = Some(ptxas);
+            environment.tool_timeout = std::num::NonZeroU32::new(1);
+        });
+        assert!(start.elapsed() < std::time::Duration::from_secs(30), "{body}: {:?}", start.elapsed());
         assert!(report.starts_with("artifact::scale::sm_80 failed: "), "{body}: {report}");
         assert_has(&report, parts);
     }

@@ -141,7 +141,7 @@ fn triton() {
 
 #[test]
 fn cuda() {
-    all_right(&files(&corpus("cuda-ptx"), 11));
+    all_right(&files(&corpus("cuda-ptx"), 15));
 }
 
 #[test]

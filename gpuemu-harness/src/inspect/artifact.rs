@@ -113,7 +113,7 @@ impl<'a> Artifact<'a> {
     ///
     /// # Errors
     ///
-    /// When `ptxas` refuses the PTX, dies or hangs.
+    /// When `ptxas` refuses the PTX, dies or hangs, a disassembler hangs, or a variable names what is no such tool.
     pub fn assemble(&self, toolbox: &Toolbox) -> Result<std::result::Result<Assembled, String>> {
         let name = shown(&self.committed.path, self.root);
         let job = Job { ptx: &self.committed.text, target: &self.arch.name, flags: &[] };
@@ -130,10 +130,16 @@ impl<'a> Artifact<'a> {
         let Some(report) = assembly.output.entry(entry).cloned() else {
             return Err(Error::Tool(format!("{} reports nothing of `{entry}` in {name}", assembly.tool)));
         };
-        let sass = toolbox.sass_mix(&assembly.cubin).map_err(|error| error.to_string()).and_then(|mixes| {
-            let mix = mixes.into_iter().find(|mix| mix.name == entry);
-            mix.ok_or_else(|| format!("the disassembler lists no `{entry}`"))
-        });
+        let sass = match toolbox.sass_mix(&assembly.cubin) {
+            Ok(mixes) => {
+                let mix = mixes.into_iter().find(|mix| mix.name == entry);
+                mix.ok_or_else(|| format!("the disassembler lists no `{entry}`"))
+            }
+            Err(error @ gpuemu_ptx::Error::ToolFailed(_)) => {
+                return Err(Error::Tool(format!("{name} for {}: {error}", self.arch.name)));
+            }
+            Err(error) => Err(error.to_string()),
+        };
         let ptxas = assembly.tool.trim_start_matches("ptxas ").to_owned();
         Ok(Ok(Assembled { ptxas, report, sass }))
     }

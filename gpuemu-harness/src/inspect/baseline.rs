@@ -47,6 +47,11 @@ pub enum Judged {
     },
     /// A fall beyond the budget is worse.
     HigherIsBetter,
+    /// Neither way is better: it has to be looked at. Where the figure has no budget of its own, any change counts.
+    Neither {
+        /// What to look at where it fell.
+        fell: &'static str,
+    },
     /// Shown beside the others, never a reason to fail: how many cases were measured.
     Shown,
 }

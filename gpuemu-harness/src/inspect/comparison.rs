@@ -12,6 +12,8 @@ pub enum Change {
     Better,
     /// Worse by more than the budget.
     Worse,
+    /// Other by more than the budget, and a person has to say whether that is right.
+    Other,
     /// Only one side has it.
     OneSided,
     /// A tool's figure that the accepted one cannot be held against: no tool here, none there, or another version.
@@ -30,13 +32,19 @@ pub struct Row {
     pub change: Change,
     /// Where a person should look.
     pub place: Option<String>,
+    /// What a person should look at.
+    pub question: &'static str,
 }
 
 impl Row {
     /// `out.max_ulp 0.5 -> 3.2`
     pub fn told(&self) -> String {
         let side = |value: Option<f64>| value.map_or_else(|| "nothing".to_owned(), number);
-        format!("{} {} -> {}", self.name, side(self.accepted), side(self.now))
+        let told = format!("{} {} -> {}", self.name, side(self.accepted), side(self.now));
+        match self.question {
+            "" => told,
+            question => format!("{told} ({question})"),
+        }
     }
 
     /// Name, accepted, now and a remark.
@@ -53,11 +61,12 @@ impl Row {
             Change::Within => "",
             Change::Better => "better",
             Change::Worse => "worse",
+            Change::Other => "to be looked at",
             Change::OneSided => "not on both sides",
             Change::Unjudged => "not judged",
         };
         let place = match (&self.place, self.change) {
-            (Some(place), Change::Worse | Change::Better) => format!("at {place}"),
+            (Some(place), Change::Worse | Change::Better | Change::Other) => format!("at {place}"),
             _ => String::new(),
         };
         let remark =
@@ -84,10 +93,15 @@ pub fn compare(accepted: &Accepted, baseline: &Baseline<'_>, budget: f64) -> Com
             let old = accepted.figures.iter().find(|(name, _)| *name == metric.name).map(|(_, value)| *value);
             // As it would be read again, so that equal files are equal figures.
             let value = number(metric.value).parse().unwrap_or(metric.value);
-            let budget = metric.budget.unwrap_or(budget);
+            let neither = matches!(metric.judged, Judged::Neither { .. });
+            let budget = metric.budget.unwrap_or(if neither { 0.0 } else { budget });
             let change = old.map_or(Change::OneSided, |old| change(old, value, metric.judged, budget));
             let (name, place) = (metric.name.clone(), metric.place.clone());
-            Row { name, accepted: old, now: Some(value), change, place }
+            let question = match metric.judged {
+                Judged::Neither { fell } if change == Change::Other && old.is_some_and(|old| value < old) => fell,
+                _ => "",
+            };
+            Row { name, accepted: old, now: Some(value), change, place, question }
         })
         .collect();
     let gone = accepted.figures.iter().filter(|(name, _)| !now.iter().any(|metric| metric.name == *name));
@@ -97,6 +111,7 @@ pub fn compare(accepted: &Accepted, baseline: &Baseline<'_>, budget: f64) -> Com
         now: None,
         change: Change::OneSided,
         place: None,
+        question: "",
     }));
     for row in rows.iter_mut().filter(|row| baseline.parts.iter().any(|part| row.name.starts_with(part))) {
         row.accepted.get_or_insert(0.0);
@@ -118,6 +133,7 @@ fn set_apart(rows: &mut [Row], tool: &Tool, accepted: &Accepted) -> Option<Strin
     let mut any = false;
     for row in rows.iter_mut().filter(|row| row.name.starts_with(&prefix)) {
         any = true;
+        row.question = "";
         if row.change != Change::Within {
             row.change = Change::Unjudged;
             changed.push(row.told());
@@ -139,6 +155,7 @@ fn change(accepted: f64, now: f64, judged: Judged, budget: f64) -> Change {
     let (less, more, resolution) = match judged {
         Judged::LowerIsBetter { resolution } => (Change::Better, Change::Worse, resolution),
         Judged::HigherIsBetter => (Change::Worse, Change::Better, 0.0),
+        Judged::Neither { .. } => (Change::Other, Change::Other, 0.0),
         Judged::Shown => return Change::Within,
     };
     if accepted == now || (accepted.is_nan() && now.is_nan()) {
@@ -166,6 +183,7 @@ mod tests {
     use super::*;
 
     const LOWER: Judged = Judged::LowerIsBetter { resolution: 0.0 };
+    const NEITHER: Judged = Judged::Neither { fell: "why?" };
 
     #[test]
     fn changes_by_hand() {
@@ -182,6 +200,11 @@ mod tests {
             (1.0, 1.38, stepped, Change::Worse),
             (0.5, 0.4, Judged::HigherIsBetter, Change::Worse),
             (0.4, 0.5, Judged::HigherIsBetter, Change::Better),
+            (10.0, 9.0, NEITHER, Change::Other),
+            (9.0, 10.0, NEITHER, Change::Other),
+            (10.0, 10.0, NEITHER, Change::Within),
+            (20.0, 19.0, NEITHER, Change::Within),
+            (1.0, 0.0, NEITHER, Change::Other),
             (60.0, 5.0, Judged::Shown, Change::Within),
             (1.0, f64::INFINITY, LOWER, Change::Worse),
             (f64::INFINITY, f64::INFINITY, LOWER, Change::Within),

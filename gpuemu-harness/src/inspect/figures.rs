@@ -16,6 +16,10 @@ pub const PARTS: &[&str] = &["mix_", "sass_mix_", "launch_mix_"];
 
 const LOWER: Judged = Judged::LowerIsBetter { resolution: 0.0 };
 const HIGHER: Judged = Judged::HigherIsBetter;
+/// What orders threads or keeps them apart: with less of it a kernel may be quicker, or wrong now and then.
+const BARRIERS: Judged = Judged::Neither { fell: "a barrier went: is what it ordered still ordered?" };
+const ATOMICS: Judged =
+    Judged::Neither { fell: "an atomic went: does one thread at a time still come to its element?" };
 
 /// Collects figures.
 struct Figures<'a> {
@@ -66,9 +70,9 @@ pub fn measure(
     figures.add("branches", count(metrics.branches.instructions), LOWER);
     let divergent = metrics.divergent.first().copied();
     figures.placed("divergent_branches", count(metrics.divergent_branches.instructions), LOWER, divergent);
-    figures.add("barriers", count(metrics.barriers.instructions), LOWER);
-    figures.add("global_atomics", count(metrics.global_atomics.instructions), LOWER);
-    figures.add("shared_atomics", count(metrics.shared_atomics.instructions), LOWER);
+    figures.add("barriers", count(metrics.barriers.instructions), BARRIERS);
+    figures.add("global_atomics", count(metrics.global_atomics.instructions), ATOMICS);
+    figures.add("shared_atomics", count(metrics.shared_atomics.instructions), ATOMICS);
     let double = artifact.first(metrics, |form| Class::of(form) == Class::Double);
     figures.placed("double_instructions", count(metrics.doubles.instructions), LOWER, double);
     let wrapping = metrics.wrapping.first().copied();
@@ -95,8 +99,9 @@ fn launched(figures: &mut Figures<'_>, counters: &Counters) {
     figures.add("launch_load_sectors", rounded(counters.global_loads.sectors_per_request()), LOWER);
     figures.add("launch_store_sectors", rounded(counters.global_stores.sectors_per_request()), LOWER);
     figures.add("launch_bank_conflicts", count(counters.bank_conflicts()), LOWER);
-    figures.add("launch_barriers", count(counters.barriers), LOWER);
-    figures.add("launch_atomics", count(counters.global_atomics + counters.shared_atomics), LOWER);
+    figures.add("launch_barriers", count(counters.barriers), Judged::Neither { fell: "" });
+    let atomics = count(counters.global_atomics + counters.shared_atomics);
+    figures.add("launch_atomics", atomics, Judged::Neither { fell: "" });
     for (class, executed) in &counters.classes {
         figures.add(format!("launch_mix_{}", class.name()), count(*executed), Judged::Shown);
     }

@@ -37,7 +37,8 @@ pub struct Judgement {
 /// Compares figures with the accepted ones and writes what is to be reviewed.
 ///
 /// - No accepted file, or another set of figures: a failure until it is reviewed, as in insta.
-/// - A figure worse by more than the budget: a failure, or a note where the policy says so; either way it can be reviewed.
+/// - A figure worse by more than the budget, or one of which neither way is better: a failure, or a note where the policy
+///   says so; either way it can be reviewed.
 /// - Figures of a tool that is not here, was not there, or has another version: never a failure, and told.
 /// - Otherwise it passes and the accepted file stays as it is, so that many changes within the budget cannot add up to a
 ///   large one. Figures that are better by more than the budget are told: `INSTA_UPDATE=force` accepts them.
@@ -70,8 +71,11 @@ pub fn judge(baseline: &Baseline<'_>, budget: Budget, settings: &Snapshots, fron
         let said = format!("other figures than the accepted ones: {}", joined(named(Change::OneSided)));
         return unmatched(&path, &pending, said, &compared);
     }
-    if rows.iter().any(|row| row.change == Change::Worse) {
-        let said = format!("worse than accepted: {}", joined(named(Change::Worse)));
+    let parts = [("worse than accepted", Change::Worse), ("to be looked at", Change::Other)];
+    let parts = parts.map(|(what, change)| (what, joined(named(change))));
+    let parts = parts.iter().filter(|(_, rows)| !rows.is_empty()).map(|(what, rows)| format!("{what}: {rows}"));
+    let said = parts.collect::<Vec<_>>().join("; ");
+    if !said.is_empty() {
         if budget.fails {
             return unmatched(&path, &pending, said, &compared);
         }
@@ -350,6 +354,40 @@ mod tests {
                 "  spills         0    4  worse at k.cu:7",
             ]
         );
+    }
+
+    #[test]
+    fn a_barrier_that_went_is_no_improvement() {
+        let folder = tempfile::tempdir().unwrap();
+        let neither = Judged::Neither { fell: "a barrier went" };
+        let make = |barriers: f64, spills: f64| {
+            baseline(folder.path(), &[("barriers", barriers, neither), ("spills", spills, LOWER)])
+        };
+        let first = |barriers: f64, spills: f64| {
+            let judgement = judge(&make(barriers, spills), BUDGET, &settings(SnapshotUpdate::Nothing)).unwrap();
+            judgement.failure.map(|failure| failure.lines().next().unwrap().to_owned())
+        };
+        judge(&make(20.0, 8.0), BUDGET, &settings(SnapshotUpdate::InPlace)).unwrap();
+        let table = [
+            (20.0, 8.0, None),
+            // Less than the budget of the others.
+            (19.0, 8.0, Some("to be looked at: barriers 20 -> 19 (a barrier went)")),
+            (21.0, 8.0, Some("to be looked at: barriers 20 -> 21")),
+            (0.0, 4.0, Some("to be looked at: barriers 20 -> 0 (a barrier went)")),
+            (0.0, 9.0, Some("worse than accepted: spills 8 -> 9; to be looked at: barriers 20 -> 0 (a barrier went)")),
+        ];
+        for (barriers, spills, wanted) in table {
+            assert_eq!(first(barriers, spills).as_deref(), wanted);
+        }
+        // A budget of its own allows what it says, and whoever looked accepts it.
+        let mut lenient = make(19.0, 8.0);
+        lenient.metrics[0].budget = Some(0.1);
+        assert_eq!(judge(&lenient, BUDGET, &settings(SnapshotUpdate::Nothing)).unwrap(), Judgement::default());
+        assert_eq!(judge(&make(0.0, 8.0), BUDGET, &settings(SnapshotUpdate::InPlace)).unwrap().failure, None);
+        assert_eq!(first(0.0, 8.0), None);
+        let told =
+            judge(&make(1.0, 8.0), Budget { fails: false, ..BUDGET }, &settings(SnapshotUpdate::Nothing)).unwrap();
+        assert_eq!(told.notes, ["to be looked at: barriers 0 -> 1"]);
     }
 
     #[test]

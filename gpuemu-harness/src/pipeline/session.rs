@@ -328,20 +328,20 @@ impl Session {
     }
 }
 
-/// Time a tool gets: nvcc takes minutes over templates of large libraries.
-const TOOL_TIMEOUT: Duration = Duration::from_secs(300);
-
 /// Where NVIDIA's tools are looked for. Their answers are kept in `folder`.
 fn tools(environment: &Environment, folder: &Path) -> vendor::Settings {
     let usual = || PathBuf::from(if cfg!(windows) { "python" } else { "python3" });
+    let defaults = vendor::Settings::default();
+    let timeout = environment.tool_timeout.map(|seconds| Duration::from_secs(seconds.get().into()));
     vendor::Settings {
         ptxas: environment.ptxas.clone(),
+        nvdisasm: environment.nvdisasm.clone(),
+        cuobjdump: environment.cuobjdump.clone(),
         nvcc: environment.nvcc.clone(),
         path: environment.search_path.clone(),
         python: Some(environment.python.clone().unwrap_or_else(usual)),
         cache: Some(folder.join("tools")),
-        timeout: TOOL_TIMEOUT,
-        ..vendor::Settings::default()
+        timeout: timeout.unwrap_or(defaults.timeout),
     }
 }
 

@@ -1,9 +1,14 @@
 //! What every rule asks of a function.
 
+use rustc_hash::FxHashSet;
+
 use super::rule::{Finding, Related, Rule, Severity};
 use crate::flow::{BlockId, Flow, Liveness};
 use crate::metrics::{Metrics, Place};
 use crate::program::{Form, Function, FunctionId, Instruction, Opcode, Program, RegisterId, Uses, Variances, Word};
+
+/// Blocks that a search for what wrote a register walks back over.
+const WAYS: usize = 256;
 
 /// A function under the eyes of the rules.
 pub(super) struct Context<'p> {
@@ -59,6 +64,38 @@ impl<'p> Context<'p> {
     pub fn definition(&self, register: RegisterId) -> Option<(&'p Instruction, &'p Form)> {
         let index = self.uses.only_writer(register)?;
         Some((self.at(index), self.form(index)))
+    }
+
+    /// The one write whose value an instruction reads by a register, whatever way led there; `None` where there are
+    /// several, or one that may leave what was there before. Compilers use a register again for another value.
+    pub fn writer_at(&self, reader: u32, register: RegisterId) -> Option<u32> {
+        let writers = self.uses.writers(register);
+        if let &[only] = writers {
+            return Some(only);
+        }
+        let last_before = |block: BlockId, end: u32| {
+            let begin = self.flow.block(block).instructions.start;
+            let before = &writers[..writers.partition_point(|&writer| writer < end)];
+            before.last().copied().filter(|&writer| writer >= begin)
+        };
+        let mut found = None;
+        let mut seen = FxHashSet::default();
+        let mut pending = vec![(self.flow.block_of(reader), reader)];
+        while let Some((block, end)) = pending.pop() {
+            match last_before(block, end) {
+                Some(writer) if found.is_some_and(|other| other != writer) => return None,
+                Some(writer) => found = Some(writer),
+                // From the beginning on nothing has written it.
+                None if block == BlockId(0) || seen.len() > WAYS => return None,
+                None => pending.extend(
+                    self.flow
+                        .predecessors(block)
+                        .filter(|before| seen.insert(*before))
+                        .map(|before| (before, self.flow.block(before).instructions.end)),
+                ),
+            }
+        }
+        found.filter(|&writer| self.at(writer).guard.is_none())
     }
 
     pub fn finding(&self, rule: &'static Rule, index: u32, message: String) -> Finding {

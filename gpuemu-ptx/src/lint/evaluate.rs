@@ -21,7 +21,8 @@ pub(super) type Values = Rc<[Value]>;
 pub(super) struct Evaluator<'c, 'p> {
     context: &'c Context<'p>,
     block: [u32; 3],
-    known: FxHashMap<RegisterId, Option<Values>>,
+    /// By the instruction that writes a register, and the register.
+    known: FxHashMap<(u32, RegisterId), Option<Values>>,
 }
 
 /// The most threads that are looked at.
@@ -30,7 +31,7 @@ const THREADS: u32 = 256;
 const DEPTH: u32 = 48;
 
 /// Shapes of blocks that the entry may be launched with, largest first: the one that it requires, or 256 threads in a row
-/// down to one warp, or 8 by 4 where rows have a part.
+/// down to one warp, or several with rows, where those have a part.
 pub(super) fn blocks(context: &Context<'_>) -> Vec<[u32; 3]> {
     let entry = context.program.function(context.entry);
     let rows = context.function.operands.iter().any(|operand| {
@@ -46,7 +47,7 @@ pub(super) fn blocks(context: &Context<'_>) -> Vec<[u32; 3]> {
             }
             vec![block]
         }
-        None if rows => vec![[8, 4, 1]],
+        None if rows => vec![[32, 8, 1], [16, 16, 1], [8, 4, 1]],
         None => [THREADS, 128, 64, 32].map(|threads| [threads, 1, 1]).to_vec(),
     }
 }
@@ -68,34 +69,36 @@ impl<'c, 'p> Evaluator<'c, 'p> {
         self.block.iter().product::<u32>() as usize
     }
 
-    /// The values of a register, one a thread; `None` where anything but the thread's index has part in them.
-    pub fn register(&mut self, register: RegisterId) -> Option<Values> {
-        self.follow(register, 0)
+    /// The values of a register as an instruction reads it, one a thread; `None` where anything but the thread's index
+    /// has part in them.
+    pub fn register(&mut self, reader: u32, register: RegisterId) -> Option<Values> {
+        self.follow(reader, register, 0)
     }
 
-    fn follow(&mut self, register: RegisterId, depth: u32) -> Option<Values> {
-        if let Some(known) = self.known.get(&register) {
+    fn follow(&mut self, reader: u32, register: RegisterId, depth: u32) -> Option<Values> {
+        let writer = self.context.writer_at(reader, register)?;
+        if let Some(known) = self.known.get(&(writer, register)) {
             return known.clone();
         }
         if depth > DEPTH {
             return None;
         }
         // Registers that feed themselves have several writes, or none that ends the chain.
-        self.known.insert(register, None);
-        let values = self.compute(register, depth);
-        self.known.insert(register, values.clone());
+        self.known.insert((writer, register), None);
+        let values = self.compute(writer, register, depth);
+        self.known.insert((writer, register), values.clone());
         values
     }
 
-    fn compute(&mut self, register: RegisterId, depth: u32) -> Option<Values> {
-        let (instruction, form) = self.context.definition(register)?;
+    fn compute(&mut self, writer: u32, register: RegisterId, depth: u32) -> Option<Values> {
+        let (instruction, form) = (self.context.at(writer), self.context.form(writer));
         let operands = self.context.function.operands_of(instruction);
         if instruction.guard.is_some() || operands.first() != Some(&Operand::Register(register)) {
             return None;
         }
         let mut sources = [const { None }; 4];
         for (source, operand) in sources.iter_mut().zip(&operands[1..]) {
-            *source = Some(self.operand(operand, depth)?);
+            *source = Some(self.operand(writer, operand, depth)?);
         }
         let count = operands.len() - 1;
         let threads = self.threads();
@@ -112,13 +115,13 @@ impl<'c, 'p> Evaluator<'c, 'p> {
         Some(values.into())
     }
 
-    fn operand(&mut self, operand: &Operand, depth: u32) -> Option<Values> {
+    fn operand(&mut self, reader: u32, operand: &Operand, depth: u32) -> Option<Values> {
         let threads = self.threads();
         let same = |symbol, bits| Some(vec![Value { symbol, bits }; threads].into());
         match operand {
-            Operand::Register(register) => self.follow(*register, depth + 1),
+            Operand::Register(register) => self.follow(reader, *register, depth + 1),
             Operand::Negated(register) => {
-                let values = self.follow(*register, depth + 1)?;
+                let values = self.follow(reader, *register, depth + 1)?;
                 Some(values.iter().map(|value| Value { symbol: None, bits: value.bits ^ 1 }).collect())
             }
             Operand::Integer(bits) => same(None, *bits),
@@ -147,7 +150,7 @@ impl<'c, 'p> Evaluator<'c, 'p> {
 }
 
 /// The result of an instruction of integers; `None` for one that is not known here.
-fn apply(form: &Form, arguments: &[Value]) -> Option<Value> {
+pub(super) fn apply(form: &Form, arguments: &[Value]) -> Option<Value> {
     let ty = form.types.first().copied().unwrap_or(ScalarType::B64);
     let source = form.types.last().copied().unwrap_or(ty);
     if ty.is_float() || source.is_float() || ty.bits() > 64 || ty.lanes() > 1 {
@@ -190,6 +193,7 @@ fn apply(form: &Form, arguments: &[Value]) -> Option<Value> {
         }
         Opcode::Sub if !form.has(Word::Sat) && !form.has(Word::Cc) => plain(numbers(0)? - numbers(1)?),
         Opcode::Mul if !form.has(Word::Hi) => plain(numbers(0)?.wrapping_mul(numbers(1)?)),
+        Opcode::Mul => plain(numbers(0)?.wrapping_mul(numbers(1)?) >> source.bits()),
         Opcode::Mad if !form.has(Word::Hi) && !form.has(Word::Sat) && !form.has(Word::Cc) => {
             let product = numbers(0)?.wrapping_mul(numbers(1)?);
             let addend = argument(2)?;

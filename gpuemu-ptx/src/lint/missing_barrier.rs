@@ -1,14 +1,14 @@
 //! `missing-barrier-between-shared-write-and-read`.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::context::Context;
-use super::evaluate::{Evaluator, Value, Values, blocks};
+use super::context::{Context, is_block_barrier};
+use super::evaluate::blocks;
 use super::rule::{Finding, Rule, Severity};
-use crate::flow::BlockId;
-use crate::program::{
-    Base, Compare, Form, Instruction, Opcode, Operand, Order, RegisterId, ScalarType, Space, Symbol, Variance, Word,
-};
+use super::trace::{Event, Kind, Tracer};
+use crate::program::{Opcode, Space, Symbol};
 
 pub(super) const RULE: Rule = Rule {
     name: "missing-barrier-between-shared-write-and-read",
@@ -17,352 +17,209 @@ pub(super) const RULE: Rule = Rule {
     explanation: "Threads run in no order that a program may count on, those of one warp included. Between a write of shared \
                   memory and the read of it by another thread there has to be a barrier (`__syncthreads`, `__syncwarp` \
                   within a warp), and another before the next write, as in a loop over tiles, which would otherwise overtake \
-                  a slow reader. The rule computes both addresses for every thread of a small block and speaks where the \
-                  bytes of two threads meet on a way without any synchronisation. It says nothing of addresses \
-                  that depend on more than the thread's index, and of accesses under conditions that it cannot follow.",
+                  a slow reader. The rule follows every thread of one block, with \
+                  a number or two for the sizes that the kernel is given, and speaks where two threads come to one byte \
+                  between the same barriers. It says nothing of addresses and conditions that hang on what was loaded, and \
+                  of accesses behind fences, flags, asynchronous copies and calls, up to the next barrier.",
 };
 
-/// Pairs of a write and a read that are compared in one function.
-const PAIRS: usize = 2_000;
+/// What integer parameters are taken to be: a number with many divisors, and one with none.
+const SIZES: [u64; 2] = [1040, 1021];
+/// Pairs of accesses that are compared for one way of a block.
+const PAIRS: usize = 400_000;
 
-/// Conditions inside each other, `(a && b) && c`, that are followed.
-const NESTED: u32 = 4;
+/// Two instructions, the earlier and the later, and what they do.
+type Pair = (Meeting, u32, u32);
 
-/// An access to shared memory whose addresses are known.
-struct Shared {
-    symbol: Option<Symbol>,
-    /// For every thread the first byte; `None` where it does not come here.
-    bytes: Vec<Option<u64>>,
-    width: u64,
+/// How two accesses meet, in the order in which they are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Meeting {
+    ReadOfWritten,
+    WriteOfRead,
+    /// One of them is atomic.
+    Update,
 }
 
 pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
-    let mut stores = FxHashSet::default();
-    let mut loads = FxHashSet::default();
-    for (index, _, form) in context.instructions() {
-        let volatile = matches!(form.order, Some(order) if order != Order::Weak);
-        if volatile || form.space != Some(Space::Shared) {
-            continue;
-        }
-        match form.opcode {
-            Opcode::St if !form.has(Word::Async) && !form.has(Word::Bulk) => drop(stores.insert(index)),
-            Opcode::Ld | Opcode::Ldmatrix => drop(loads.insert(index)),
-            _ => {}
-        }
+    let (mut reads, mut writes) = (false, false);
+    for (_, _, form) in context.instructions().filter(|(_, _, form)| form.space == Some(Space::Shared)) {
+        reads |= matches!(form.opcode, Opcode::Ld | Opcode::Ldmatrix | Opcode::Atom | Opcode::Red);
+        writes |= form.opcode == Opcode::St || matches!(form.opcode, Opcode::Atom | Opcode::Red);
     }
-    if stores.is_empty() || loads.is_empty() {
+    if !reads || !writes {
         return;
     }
-    let controllers = controllers(context);
-    let all: Vec<u32> = stores.iter().chain(&loads).copied().collect();
-    let known = addresses(context, &controllers, &all);
-    let mut search = Search { context, known, pairs: PAIRS, told: FxHashSet::default(), findings };
-    search.pairs(&stores, &loads, |reader, writer| {
-        let message = format!(
-            "this reads shared memory that another thread wrote with no barrier since: thread {reader} reads what thread \
-             {writer} wrote. Put a barrier between the two"
-        );
-        (message, "it is written here")
-    });
-    search.pairs(&loads, &stores, |writer, reader| {
-        let message = format!(
-            "this writes shared memory that another thread reads with no barrier since: thread {writer} may write before \
-             thread {reader} has read. Put a barrier between the two"
-        );
-        (message, "it is read here")
-    });
+    let mut told = FxHashSet::default();
+    for ((meeting, earlier, later), (one, other)) in conflicts(context) {
+        // One finding for two instructions, whichever comes first.
+        if told.contains(&earlier) || !told.insert(later) {
+            continue;
+        }
+        let (message, there) = words(context, meeting, earlier, later, one, other);
+        let related = context.related(earlier, there);
+        findings.push(context.finding(&RULE, later, message).with(related));
+    }
 }
 
-/// The search for accesses of two threads that nothing orders.
-struct Search<'s, 'p> {
-    context: &'s Context<'p>,
-    known: FxHashMap<u32, Shared>,
-    /// Pairs that may still be compared.
-    pairs: usize,
-    /// Instructions with a finding.
-    told: FxHashSet<u32>,
-    findings: &'s mut Vec<Finding>,
+/// What is said of two accesses of the threads `one`, which comes first in the text's order, and `other`.
+fn words(
+    context: &Context<'_>,
+    meeting: Meeting,
+    earlier: u32,
+    later: u32,
+    one: u32,
+    other: u32,
+) -> (String, &'static str) {
+    let done = |index: u32| match context.at(index).opcode {
+        Opcode::St => ("writes", "written", "write"),
+        Opcode::Ld | Opcode::Ldmatrix => ("reads", "read", "read"),
+        _ => ("updates", "updated", "update"),
+    };
+    let ((does, _, may), (did, participle, _)) = (done(later), done(earlier));
+    let there = match participle {
+        "written" => "it is written here",
+        "read" => "it is read here",
+        _ => "it is updated here",
+    };
+    let message = match meeting {
+        Meeting::ReadOfWritten => format!(
+            "this reads shared memory that another thread wrote with no barrier since: thread {other} reads what thread {one} \
+             wrote. Put a barrier between the two"
+        ),
+        _ => format!(
+            "this {does} shared memory that another thread {did} with no barrier since: thread {other} may {may} before thread \
+             {one} has {participle}. Put a barrier between the two"
+        ),
+    };
+    (message, there)
 }
 
-impl Search<'_, '_> {
-    /// Looks at every access of `second` that a way without synchronisation leads to from one of `first`. `words` makes
-    /// the message and that of the other place from the threads of the second access and of the first.
-    fn pairs(
-        &mut self,
-        first: &FxHashSet<u32>,
-        second: &FxHashSet<u32>,
-        words: impl Fn(usize, usize) -> (String, &'static str),
-    ) {
-        let mut earlier: Vec<u32> = first.iter().copied().filter(|index| self.known.contains_key(index)).collect();
-        earlier.sort_unstable();
-        for earlier in earlier {
-            for later in unordered(self.context, earlier, second) {
-                let (Some(before), Some(after)) = (self.known.get(&earlier), self.known.get(&later)) else { continue };
-                if self.pairs == 0 {
+/// The pairs of instructions of which two threads come to one byte with nothing to order them, and two such threads.
+fn conflicts(context: &Context<'_>) -> BTreeMap<Pair, (u32, u32)> {
+    let entry = context.program.function(context.entry);
+    let limit = entry.maximum_threads.map_or(u32::MAX, |threads| threads.iter().map(|extent| extent.max(&1)).product());
+    let shapes = blocks(context);
+    let rows = shapes.iter().any(|shape| shape[1] > 1 || shape[2] > 1);
+    let warps = several_warps(context);
+    let mut tracer = Tracer::new(context);
+    let mut agreed: Option<BTreeMap<Pair, (u32, u32)>> = None;
+    for (number, &shape) in shapes.iter().enumerate() {
+        let last = number + 1 == shapes.len();
+        if !last && shape.iter().product::<u32>() > limit {
+            continue;
+        }
+        let mut found = BTreeMap::new();
+        let mut inside = true;
+        for size in SIZES {
+            for events in tracer.ways(shape, size) {
+                let fits = events.iter().all(|event| fits(context, event, entry.required_threads.is_some() || last));
+                inside &= fits;
+                // A launch that reaches past the arrays is none that the kernel is for.
+                if fits {
+                    compare(&events, warps, &mut found);
+                }
+            }
+        }
+        if !inside && !last {
+            continue;
+        }
+        match &mut agreed {
+            // Which shape with rows the kernel is for is not known: what is wrong is wrong in all.
+            Some(agreed) => agreed.retain(|pair, _| found.contains_key(pair)),
+            None => agreed = Some(found),
+        }
+        if !rows {
+            break;
+        }
+    }
+    agreed.unwrap_or_default()
+}
+
+/// Whether a block is known to have more than one warp: by what it requires, or by a barrier for all of it.
+fn several_warps(context: &Context<'_>) -> bool {
+    let required = context.program.function(context.entry).required_threads;
+    required.is_some_and(|threads| threads.iter().map(|&extent| extent.max(1)).product::<u32>() > 32)
+        || context.instructions().any(|(_, instruction, form)| is_block_barrier(form, instruction.count as usize))
+}
+
+/// Whether an access lies within its variable. One whose size the launch gives is a bound only where `any` is as good.
+fn fits(context: &Context<'_>, event: &Event, any: bool) -> bool {
+    let variable = match event.symbol {
+        Symbol::Variable(id) => context.program.variable(id),
+        Symbol::Local(id) => &context.function.variables[id.0 as usize],
+        _ => return false,
+    };
+    let end = event.first.map_or(Some(0), |first| first.checked_add(event.width));
+    end.is_some_and(|end| end <= variable.size || (variable.size == 0 && any))
+}
+
+/// Adds the pairs of accesses that two threads make to one byte with nothing to order them.
+fn compare(events: &[Event], warps: bool, found: &mut BTreeMap<Pair, (u32, u32)>) {
+    let mut groups: FxHashMap<(u64, Symbol), Vec<Event>> = FxHashMap::default();
+    for event in events {
+        groups.entry((event.barriers, event.symbol)).or_default().push(*event);
+    }
+    let mut patience = PAIRS;
+    for group in groups.values_mut() {
+        group.sort_by_key(|event| (event.first, event.thread, event.turn, event.at));
+        let widest = group.iter().map(|event| event.width).max().unwrap_or(0);
+        let changes = group.iter().filter(|event| event.kind != Kind::Read);
+        for change in changes {
+            let near = match change.first {
+                Some(first) => {
+                    let from = group.partition_point(|event| event.first.is_none_or(|at| at + widest <= first));
+                    let to = group.partition_point(|event| event.first.is_none_or(|at| at < first + change.width));
+                    &group[from..to]
+                }
+                // Anywhere in the array.
+                None => &group[..],
+            };
+            for other in near {
+                patience = patience.saturating_sub(1);
+                if patience == 0 {
                     return;
                 }
-                self.pairs -= 1;
-                let Some((one, other)) = conflict(before, after) else { continue };
-                // One finding for two instructions, whichever comes first.
-                if self.told.contains(&earlier) || !self.told.insert(later) {
+                // As the text and the turns of loops have them.
+                let first = (change.turn, change.at) < (other.turn, other.at);
+                let meeting = match (change.kind, other.kind) {
+                    _ if other.thread == change.thread || !overlaps(change, other) => continue,
+                    (Kind::Write, Kind::Write) | (Kind::Update, Kind::Update) | (_, Kind::Update) => continue,
+                    (Kind::Update, _) => Meeting::Update,
+                    (_, _) if first => Meeting::ReadOfWritten,
+                    (_, _) => Meeting::WriteOfRead,
+                };
+                if !unordered(change, other, warps) {
                     continue;
                 }
-                let (message, there) = words(other, one);
-                let related = self.context.related(earlier, there);
-                self.findings.push(self.context.finding(&RULE, later, message).with(related));
-            }
-        }
-    }
-}
-
-/// The addresses of these accesses, as far as they are known, for the largest block that stays within the arrays.
-fn addresses(context: &Context<'_>, controllers: &Controllers, all: &[u32]) -> FxHashMap<u32, Shared> {
-    let blocks = blocks(context);
-    for (number, &block) in blocks.iter().enumerate() {
-        let mut evaluator = Evaluator::of_block(context, block);
-        let known: FxHashMap<u32, Shared> = all
-            .iter()
-            .filter_map(|&index| Some((index, access(context, &mut evaluator, controllers, index)?)))
-            .collect();
-        if number + 1 == blocks.len() || known.values().all(|shared| shared.fits(context)) {
-            return known;
-        }
-    }
-    FxHashMap::default()
-}
-
-impl Shared {
-    /// Whether all of it lies within its variable. One whose size the launch gives is no bound to hold on to.
-    fn fits(&self, context: &Context<'_>) -> bool {
-        let size = match self.symbol {
-            Some(Symbol::Variable(id)) => context.program.variable(id).size,
-            Some(Symbol::Local(id)) => context.function.variables[id.0 as usize].size,
-            _ => 0,
-        };
-        let inside = |first: u64| first.checked_add(self.width).is_some_and(|end| end <= size);
-        self.bytes.iter().flatten().all(|&first| inside(first))
-    }
-}
-
-/// The accesses of `wanted` that a way without synchronisation leads to from `access`, in order.
-fn unordered(context: &Context<'_>, access: u32, wanted: &FxHashSet<u32>) -> Vec<u32> {
-    let flow = context.flow;
-    let mut found = Vec::new();
-    let mut seen = FxHashSet::default();
-    let mut pending: Vec<(BlockId, u32)> = vec![(flow.block_of(access), access + 1)];
-    let mut steps = 200_000_u32;
-    while let Some((block, begin)) = pending.pop() {
-        let mut ordered = false;
-        for index in begin..flow.block(block).instructions.end {
-            steps = steps.saturating_sub(1);
-            if orders(context.at(index), context.form(index)) || steps == 0 {
-                ordered = true;
-                break;
-            }
-            if wanted.contains(&index) {
-                found.push(index);
-            }
-        }
-        if !ordered {
-            for next in flow.successors(block) {
-                if seen.insert(next) {
-                    pending.push((next, flow.block(next).instructions.start));
+                let (before, after) = if first { (change, other) } else { (other, change) };
+                let pair = (meeting, before.at, after.at);
+                if found.contains_key(&pair) {
+                    continue;
                 }
+                // What several write, the reader among them, is no sure conflict.
+                let own =
+                    |event: &Event| event.kind == Kind::Write && event.thread == other.thread && overlaps(event, other);
+                if other.kind == Kind::Read && near.iter().any(own) {
+                    continue;
+                }
+                found.insert(pair, (before.thread, after.thread));
             }
         }
     }
-    found.sort_unstable();
-    found.dedup();
-    found
 }
 
-/// Whether an instruction may order the accesses of different threads. Everything that ever does counts, exchanges
-/// within a warp included, under a guard or not.
-fn orders(instruction: &Instruction, form: &Form) -> bool {
-    use Opcode::*;
-    match instruction.opcode {
-        Bar | Barrier | Fence | Membar | Mbarrier | Call | Wgmma | Tcgen05 | Griddepcontrol => true,
-        Shfl | Vote | Match | Redux | Mma | Wmma | Movmatrix | Stmatrix => true,
-        Atom | Red | Cp => true,
-        Ld | St => matches!(form.order, Some(order) if order != Order::Weak),
-        _ => false,
+fn overlaps(a: &Event, b: &Event) -> bool {
+    match (a.first, b.first) {
+        (Some(x), Some(y)) => x < y + b.width && y < x + a.width,
+        _ => true,
     }
 }
 
-/// The blocks whose branch decides whether each block is executed, with the number of the side.
-type Controllers = FxHashMap<BlockId, Vec<(BlockId, usize)>>;
-
-fn controllers(context: &Context<'_>) -> Controllers {
-    let flow = context.flow;
-    let mut controllers = Controllers::default();
-    for (number, block) in (0..).map(BlockId).zip(&flow.blocks) {
-        if !block.reachable {
-            continue;
-        }
-        for (side, next) in flow.successors(number).enumerate() {
-            let mut walk = Some(next);
-            let mut steps = 64;
-            while let Some(controlled) = walk.filter(|_| walk != block.post_dominator && steps > 0) {
-                steps -= 1;
-                controllers.entry(controlled).or_default().push((number, side));
-                walk = flow.block(controlled).post_dominator;
-            }
-        }
+/// Whether nothing orders two accesses between the same barriers of two threads.
+fn unordered(a: &Event, b: &Event, warps: bool) -> bool {
+    if a.thread / 32 == b.thread / 32 {
+        return a.exchanges == b.exchanges;
     }
-    controllers
-}
-
-/// The addresses of an access, one a thread; `None` where they, or the condition under which it is executed, are not
-/// known.
-fn access(
-    context: &Context<'_>,
-    evaluator: &mut Evaluator<'_, '_>,
-    controllers: &Controllers,
-    index: u32,
-) -> Option<Shared> {
-    let (instruction, form) = (context.at(index), context.form(index));
-    let (base, offset) = context.function.operands_of(instruction).iter().find_map(|operand| match operand {
-        Operand::Address(base, offset) => Some((*base, *offset)),
-        _ => None,
-    })?;
-    let threads = evaluator.threads();
-    let mut active = vec![true; threads];
-    if let Some(guard) = instruction.guard {
-        restrict(context, evaluator, (index, guard.register), !guard.negated, &mut active, NESTED)?;
-    }
-    // Conditions around the block, and around those.
-    let mut pending = vec![context.flow.block_of(index)];
-    let mut seen = FxHashSet::default();
-    while let Some(block) = pending.pop() {
-        for &(branch, side) in controllers.get(&block).map_or(&[][..], Vec::as_slice) {
-            if !seen.insert(branch) {
-                continue;
-            }
-            pending.push(branch);
-            let last = context.at(context.branch(branch));
-            let guard = last.guard.filter(|_| last.opcode == Opcode::Bra)?;
-            let [Operand::Label(target)] = context.function.operands_of(last) else { return None };
-            // A target at the very end is no block.
-            let inside = (*target as usize) < context.function.instructions.len();
-            let taken = inside && context.flow.successors(branch).nth(side) == Some(context.flow.block_of(*target));
-            let at = context.branch(branch);
-            restrict(context, evaluator, (at, guard.register), taken != guard.negated, &mut active, NESTED)?;
-        }
-        if seen.len() > 32 {
-            return None;
-        }
-    }
-    let (symbol, first): (Option<Symbol>, Values) = match base {
-        Base::Register(register) => {
-            let values = evaluator.register(register)?;
-            (values.first()?.symbol, values)
-        }
-        // One address for all threads: what they write there is one value, or a race of another kind.
-        Base::Symbol(symbol) if form.opcode != Opcode::St => {
-            let value = Value { symbol: Some(symbol), bits: 0 };
-            (Some(symbol), vec![value; threads].into())
-        }
-        _ => return None,
-    };
-    if first.iter().any(|value| value.symbol != symbol) {
-        return None;
-    }
-    let width = match form.opcode {
-        Opcode::Ldmatrix => 16,
-        _ => u64::from(form.types.first()?.bytes()) * u64::from(form.vector),
-    };
-    // Lanes beyond those that give addresses of rows.
-    let rows = match form.opcode {
-        Opcode::Ldmatrix if form.has(Word::X1) => 8,
-        Opcode::Ldmatrix if form.has(Word::X2) => 16,
-        _ => 32,
-    };
-    let bytes = first
-        .iter()
-        .zip(active)
-        .enumerate()
-        .map(|(thread, (value, active))| (active && thread % 32 < rows).then(|| value.bits.wrapping_add(offset as u64)))
-        .collect();
-    Some(Shared { symbol, bytes, width })
-}
-
-/// Leaves the threads for which a condition holds. `None` where it may hold for one thread only and which is not known.
-fn restrict(
-    context: &Context<'_>,
-    evaluator: &mut Evaluator<'_, '_>,
-    (reader, condition): (u32, RegisterId),
-    wanted: bool,
-    active: &mut [bool],
-    nested: u32,
-) -> Option<()> {
-    if let Some(values) = evaluator.register(condition) {
-        for (active, value) in active.iter_mut().zip(values.iter()) {
-            *active &= (value.bits & 1 == 1) == wanted;
-        }
-        return Some(());
-    }
-    // A condition that is one for the block holds for all threads where it holds at all.
-    if context.variances.at(reader, condition) == Variance::Block {
-        return Some(());
-    }
-    let comparison = context.uses.only_writer(condition)?;
-    let form = context.form(comparison);
-    // A tail of two dimensions: both bounds hold, or neither is passed.
-    if form.types.first() == Some(&ScalarType::Predicate) && context.at(comparison).guard.is_none() {
-        let operands = context.function.operands_of(context.at(comparison));
-        let parts = match (form.opcode, wanted, operands) {
-            (Opcode::And, true, [_, parts @ ..]) | (Opcode::Or, false, [_, parts @ ..]) if parts.len() == 2 => parts,
-            (Opcode::Mov, _, [_, parts @ ..]) | (Opcode::Not, _, [_, parts @ ..]) if parts.len() == 1 => parts,
-            _ => return None,
-        };
-        for part in parts {
-            let (register, negated) = match part {
-                Operand::Register(register) => (*register, form.opcode == Opcode::Not),
-                Operand::Negated(register) => (*register, true),
-                _ => return None,
-            };
-            restrict(context, evaluator, (comparison, register), wanted != negated, active, nested.checked_sub(1)?)?;
-        }
-        return Some(());
-    }
-    // A bound that is one for the block may be larger than all indices, or smaller.
-    let bounds = matches!(
-        form.compare?,
-        Compare::Less
-            | Compare::LessEqual
-            | Compare::Greater
-            | Compare::GreaterEqual
-            | Compare::Lower
-            | Compare::LowerSame
-            | Compare::Higher
-            | Compare::HigherSame
-    );
-    let uniform = context.function.operands_of(context.at(comparison)).iter().skip(1).any(|operand| match operand {
-        Operand::Register(register) => context.variances.at(comparison, *register) == Variance::Block,
-        Operand::Integer(_) => true,
-        _ => false,
-    });
-    let integers = form.types.first().is_some_and(|ty| !ty.is_float());
-    (bounds && uniform && integers && context.by_index(reader, condition)).then_some(())
-}
-
-/// Two threads of which the second comes to a byte that the first came to before.
-fn conflict(before: &Shared, after: &Shared) -> Option<(usize, usize)> {
-    if before.symbol != after.symbol || before.symbol.is_none() {
-        return None;
-    }
-    // The same thread's own access comes first: what several write, itself among them, is no sure conflict.
-    let overlaps = |a: u64, b: u64| a < b + after.width && b < a + before.width;
-    for (second, from) in after.bytes.iter().enumerate() {
-        let Some(from) = *from else { continue };
-        if before.bytes.get(second).copied().flatten().is_some_and(|own| overlaps(own, from)) {
-            continue;
-        }
-        for (first, to) in before.bytes.iter().enumerate() {
-            if first != second && to.is_some_and(|to| overlaps(to, from)) {
-                return Some((first, second));
-            }
-        }
-    }
-    None
+    // What orders a warp is no order between two, but a kernel with nothing else may be for one.
+    warps || (a.exchanges == 0 && b.exchanges == 0)
 }

@@ -12,6 +12,7 @@ mod regions;
 mod rule;
 mod shuffle_under_divergence;
 mod spill_in_loop;
+mod trace;
 mod uninitialised_register;
 mod unused_parameter;
 

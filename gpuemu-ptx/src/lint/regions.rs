@@ -70,7 +70,7 @@ impl Context<'_> {
                 continue;
             }
             steps -= 1;
-            let Some(writer) = self.uses.only_writer(register).filter(|_| steps > 0) else { return false };
+            let Some(writer) = self.writer_at(reader, register).filter(|_| steps > 0) else { return false };
             let arithmetic = matches!(
                 self.at(writer).opcode,
                 Opcode::Mov
@@ -111,7 +111,7 @@ impl Context<'_> {
     pub fn parts(&self, evaluator: &mut Evaluator<'_, '_>, branch: BlockId, group: usize) -> Option<Severity> {
         let index = self.branch(branch);
         let guard = self.at(index).guard?;
-        match evaluator.register(guard.register) {
+        match evaluator.register(index, guard.register) {
             Some(values) => {
                 let differs = |group: &[Value]| group.iter().any(|value| value.bits & 1 != group[0].bits & 1);
                 values.chunks(group.max(1)).any(differs).then_some(Severity::Error)

@@ -23,9 +23,9 @@ pub(super) fn check(context: &Context<'_>, findings: &mut Vec<Finding>) {
         let all = match context.function.operands_of(instruction).get(4) {
             Some(Operand::Integer(mask)) => *mask as u32 == u32::MAX,
             // A constant in a register.
-            Some(Operand::Register(mask)) => {
-                evaluator.register(*mask).is_some_and(|values| values.iter().all(|value| value.bits as u32 == u32::MAX))
-            }
+            Some(Operand::Register(mask)) => evaluator
+                .register(index, *mask)
+                .is_some_and(|values| values.iter().all(|value| value.bits as u32 == u32::MAX)),
             _ => false,
         };
         if instruction.opcode == Opcode::Shfl && form.has(Word::Sync) && all {

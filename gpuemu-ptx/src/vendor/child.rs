@@ -42,7 +42,12 @@ impl fmt::Display for Ending {
                 Some(name) => write!(f, "was killed by {name} (signal {number})"),
                 None => write!(f, "was killed by signal {number}"),
             },
-            Ending::TimedOut(after) => write!(f, "did not finish within {after:?} and was ended"),
+            Ending::TimedOut(after) => {
+                write!(
+                    f,
+                    "did not finish within {after:?} and was ended; GPUEMU_TOOL_TIMEOUT sets another limit, in seconds"
+                )
+            }
             Ending::TooMuchOutput(limit) => write!(f, "wrote more than {} MiB and was ended", limit >> 20),
         }
     }

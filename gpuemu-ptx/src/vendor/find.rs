@@ -9,8 +9,10 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Asking a tool for its version, or Python for its folders, takes milliseconds.
-const ASKING: Limits = Limits { timeout: Duration::from_secs(20), output: 1 << 20 };
+/// Asking a tool for its version, or Python for its folders, takes milliseconds. `timeout` is what a run may take.
+fn asking(timeout: Duration) -> Limits {
+    Limits { timeout: timeout.min(Duration::from_secs(20)), output: 1 << 20 }
+}
 
 /// An executable that may be the tool.
 #[derive(Debug)]
@@ -18,7 +20,7 @@ pub struct Candidate {
     /// Where it is.
     pub path: PathBuf,
     about: OnceLock<Result<About, String>>,
-    newest_ptx: OnceLock<Option<(u32, u32)>>,
+    newest_ptx: OnceLock<Result<Option<(u32, u32)>, String>>,
 }
 
 /// What a tool says of itself.
@@ -36,10 +38,13 @@ impl Candidate {
     }
 
     /// Its version; asked once. The error says what it is instead of the tool.
-    pub fn about(&self, tool: Tool) -> Result<&About, String> {
+    pub fn about(&self, tool: Tool, timeout: Duration) -> Result<&About, String> {
         let about = self.about.get_or_init(|| {
             let shown = self.path.display();
-            let finished = child::run(Command::new(&self.path).arg("--version"), ASKING)
+            if let Some(reason) = useless(&self.path) {
+                return Err(format!("{shown} {reason}"));
+            }
+            let finished = child::run(Command::new(&self.path).arg("--version"), asking(timeout))
                 .map_err(|error| format!("{shown} could not be started: {error}"))?;
             let text = format!("{}{}", lossy(&finished.stdout), lossy(&finished.stderr));
             if finished.ending != Ending::Exited(0) {
@@ -59,18 +64,23 @@ impl Candidate {
         about.as_ref().map_err(Clone::clone)
     }
 
-    /// The newest `.version` that this ptxas takes; asked once, by handing it one that is too new.
-    pub fn newest_ptx(&self) -> Option<(u32, u32)> {
-        *self.newest_ptx.get_or_init(|| {
+    /// The newest `.version` that this ptxas takes; asked once, by handing it one that is too new. The error: it never
+    /// answered.
+    pub fn newest_ptx(&self, timeout: Duration) -> Result<Option<(u32, u32)>, String> {
+        let ask = || {
             let folder = tempfile::tempdir().ok()?;
             std::fs::write(folder.path().join("version.ptx"), ".version 99.0\n.target sm_80\n").ok()?;
             let mut command = Command::new(&self.path);
             command.current_dir(folder.path()).args(["-arch=sm_80", "version.ptx", "-o", "version.cubin"]);
-            let finished = child::run(&mut command, ASKING).ok()?;
+            let finished = child::run(&mut command, asking(timeout)).ok()?;
+            if let Ending::TimedOut(_) = finished.ending {
+                return Some(Err(finished.ending.to_string()));
+            }
             let said = format!("{}{}", lossy(&finished.stderr), lossy(&finished.stdout));
             let (_, rest) = said.split_once("current version is '")?;
-            version(rest.split('\'').next()?)
-        })
+            version(rest.split('\'').next()?).map(|newest| Ok(Some(newest)))
+        };
+        self.newest_ptx.get_or_init(|| ask().unwrap_or(Ok(None))).clone()
     }
 }
 
@@ -90,8 +100,7 @@ impl Finder {
         tool: Tool,
     ) -> impl Iterator<Item = &'here Candidate> {
         let near = self.near[tool as usize].get_or_init(|| match settings.named(tool) {
-            // A relative path would mean something else in the folder where the tool is started.
-            Some(path) => vec![Candidate::new(std::path::absolute(path).unwrap_or_else(|_| path.clone()))],
+            Some(path) => vec![Candidate::new(named(settings, path))],
             None => on_path(settings, tool),
         });
         // Wheels cost a run of Python, so they are looked at when the search path was not enough.
@@ -125,9 +134,31 @@ impl Finder {
 
     fn folders(&self, settings: &Settings) -> &Result<Vec<PathBuf>, String> {
         self.folders.get_or_init(|| match &settings.python {
-            Some(python) => python_folders(python),
+            Some(python) => python_folders(python, settings.timeout),
             None => Ok(Vec::new()),
         })
+    }
+}
+
+/// The tool that a variable names: a path, or the name of one on the search path.
+fn named(settings: &Settings, path: &Path) -> PathBuf {
+    if path.components().count() == 1 && !path.exists() {
+        let folders = settings.path.iter().flat_map(std::env::split_paths).filter(|folder| folder.is_absolute());
+        if let Some(found) = folders.map(|folder| folder.join(path)).find(|path| is_executable(path)) {
+            return found;
+        }
+    }
+    // A relative path would mean something else in the folder where the tool is started.
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Why a path cannot be started, where that is plain to see.
+fn useless(path: &Path) -> Option<&'static str> {
+    match std::fs::metadata(path) {
+        Err(_) => Some("is not there"),
+        Ok(about) if about.is_dir() => Some("is a folder"),
+        Ok(_) if !is_executable(path) => Some("is not executable"),
+        Ok(_) => None,
     }
 }
 
@@ -181,10 +212,11 @@ fn is_executable(path: &Path) -> bool {
 }
 
 /// The folders that this interpreter imports packages from.
-fn python_folders(python: &Path) -> Result<Vec<PathBuf>, String> {
+fn python_folders(python: &Path, timeout: Duration) -> Result<Vec<PathBuf>, String> {
     let shown = python.display();
-    let finished = child::run(Command::new(python).args(["-c", "import sys; print('\\n'.join(sys.path))"]), ASKING)
-        .map_err(|error| format!("{shown} could not be started: {error}"))?;
+    let finished =
+        child::run(Command::new(python).args(["-c", "import sys; print('\\n'.join(sys.path))"]), asking(timeout))
+            .map_err(|error| format!("{shown} could not be started: {error}"))?;
     if finished.ending != Ending::Exited(0) {
         return Err(format!("{shown} was asked for its folders and {}", finished.ending));
     }

@@ -55,13 +55,25 @@ impl Tool {
         }
     }
 
+    /// The environment variable that names one.
+    fn variable(self) -> &'static str {
+        match self {
+            Tool::Ptxas => "GPUEMU_PTXAS",
+            Tool::Nvdisasm => "GPUEMU_NVDISASM",
+            Tool::Cuobjdump => "GPUEMU_CUOBJDUMP",
+            Tool::Nvcc => "GPUEMU_NVCC",
+        }
+    }
+
     /// How to get it.
     fn advice(self) -> &'static str {
         match self {
             Tool::Ptxas => {
                 "install the CUDA toolkit, `pip install triton` or `pip install nvidia-cuda-nvcc`, or name one in GPUEMU_PTXAS"
             }
-            Tool::Nvdisasm | Tool::Cuobjdump => "install the CUDA toolkit or `pip install triton`",
+            Tool::Nvdisasm | Tool::Cuobjdump => {
+                "install the CUDA toolkit or `pip install triton`, or name one in GPUEMU_NVDISASM or GPUEMU_CUOBJDUMP"
+            }
             Tool::Nvcc => {
                 "install the CUDA toolkit or `pip install nvidia-cuda-nvcc nvidia-cuda-crt nvidia-cuda-runtime nvidia-cuda-cccl`; \
                  sources without code of the host need no more than `pip install nvidia-cuda-nvrtc`"

@@ -88,7 +88,9 @@ impl Toolbox {
                 let output = PtxasOutput::read(&said);
                 return Ok(Assembly { tool, path, target: job.target.to_owned(), output, cubin, cached: true });
             }
-            if let (Some(wanted), Some(newest)) = (wanted, candidate.newest_ptx())
+            let newest = candidate.newest_ptx(self.settings.timeout);
+            let newest = newest.map_err(|ending| Error::ToolFailed(format!("{label} {ending}")))?;
+            if let (Some(wanted), Some(newest)) = (wanted, newest)
                 && wanted > newest
             {
                 return Err(Trouble::Pass(format!(
@@ -132,13 +134,24 @@ impl Toolbox {
 
     /// Counts the machine instructions of an assembled module, by function, with nvdisasm or else cuobjdump.
     pub fn sass_mix(&self, cubin: &[u8]) -> Result<Vec<SassMix>> {
+        // Whoever names one of the two wants that one.
+        if self.settings.cuobjdump.is_some() && self.settings.nvdisasm.is_none() {
+            return self.first(Tool::Cuobjdump, |candidate, about| {
+                self.disassemble(Tool::Cuobjdump, candidate, about, "-sass", cubin)
+            });
+        }
         let by_nvdisasm = self
             .first(Tool::Nvdisasm, |candidate, about| self.disassemble(Tool::Nvdisasm, candidate, about, "-c", cubin));
         by_nvdisasm.or_else(|first| {
+            // One that hangs, or that is named and is none: another try would only hide it.
+            if let Error::ToolFailed(_) = first {
+                return Err(first);
+            }
             self.first(Tool::Cuobjdump, |candidate, about| {
                 self.disassemble(Tool::Cuobjdump, candidate, about, "-sass", cubin)
             })
             .map_err(|second| match (first, second) {
+                (_, second @ Error::ToolFailed(_)) => second,
                 // Neither is there: one message is enough.
                 (Error::ToolMissing(first), Error::ToolMissing(_)) => Error::ToolMissing(first),
                 (first, Error::ToolMissing(_)) => first,
@@ -167,6 +180,9 @@ impl Toolbox {
         command.current_dir(folder.path()).args([flag, "module.cubin"]);
         let finished = child::run(&mut command, Limits { timeout: self.settings.timeout, output: LISTING })
             .map_err(|error| Error::ToolFailed(format!("{label} could not be started: {error}")))?;
+        if let Ending::TimedOut(_) = finished.ending {
+            return Err(Trouble::Stop(Error::ToolFailed(format!("{label} {}", finished.ending))));
+        }
         if finished.ending != Ending::Exited(0) {
             // Machine code of an architecture that this one does not know, as a rule.
             return Err(Trouble::Pass(format!("{label} {}{}", finished.ending, quote(&lossy(&finished.stderr)))));
@@ -235,8 +251,15 @@ impl Toolbox {
     ) -> Result<T> {
         let (mut reasons, mut refused) = (Vec::new(), false);
         for candidate in self.finder.candidates(&self.settings, tool) {
-            let answer = match candidate.about(tool) {
+            let answer = match candidate.about(tool, self.settings.timeout) {
                 Ok(about) => ask(candidate, about),
+                // Whoever names a tool wants that one.
+                Err(reason) if self.settings.named(tool).is_some() => {
+                    let variable = tool.variable();
+                    return Err(Error::ToolFailed(format!(
+                        "{variable} names no {tool}: {reason}; name another, or unset {variable} to have one looked for"
+                    )));
+                }
                 Err(reason) => {
                     reasons.push(reason);
                     continue;

@@ -80,15 +80,15 @@ fn figures_are_those_in_the_machine_code() {
 
 #[test]
 fn both_disassemblers_list_the_same_instructions() {
-    let path = std::env::var_os("PATH");
     let toolbox = Toolbox::new(settings());
+    let cuobjdump = toolbox.describe(Tool::Cuobjdump).unwrap_or_else(|error| panic!("{error}"));
+    let cuobjdump = PathBuf::from(cuobjdump.split_once('(').unwrap().1.trim_end_matches(')'));
     for target in ["sm_75", "sm_80", "sm_89", "sm_90", "sm_120"] {
         let ptx = PTX.replace("sm_80", "sm_75");
         let assembly =
             toolbox.assemble(Job { ptx: &ptx, target, flags: &[] }).unwrap_or_else(|error| panic!("{error}"));
         let mixes = toolbox.sass_mix(&assembly.cubin).unwrap_or_else(|error| panic!("{error}"));
-        // A disassembler that is named and not there leaves the other one.
-        let only_cuobjdump = Settings { nvdisasm: Some("/nowhere/nvdisasm".into()), path: path.clone(), ..settings() };
+        let only_cuobjdump = Settings { cuobjdump: Some(cuobjdump.clone()), ..settings() };
         let mut by_cuobjdump = Toolbox::new(only_cuobjdump).sass_mix(&assembly.cubin).unwrap();
         let mut by_nvdisasm = mixes.clone();
         by_nvdisasm.sort_by(|one, other| one.name.cmp(&other.name));
