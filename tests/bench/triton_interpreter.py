@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -186,7 +187,7 @@ def child(on: str, what: str) -> None:
 
 def _first_line(error: Exception) -> str:
     text = str(error).strip().splitlines()
-    return f"{type(error).__name__}" + (f": {text[0][:90]}" if text else "")
+    return type(error).__name__ + (f": {textwrap.shorten(text[0], 90, placeholder=' ...')}" if text else "")
 
 
 def _seconds(call: Callable[[], object]) -> float:
