@@ -69,7 +69,7 @@ impl fmt::Display for Problem {
             Self::MisplacedModifier { opcode, modifier } => write!(f, "`{opcode}` takes no `.{modifier}`"),
             Self::MissingType { opcode } => write!(f, "`{opcode}` needs a type"),
             Self::Undeclared { name, nearest } => {
-                write!(f, "`{name}` is not declared in this scope{}", hint(nearest))
+                write!(f, "`{name}` is not declared before this line in this scope{}", hint(nearest))
             }
             Self::Twice { name, line } => write!(f, "`{name}` is declared twice in this scope: line {line} has it"),
             Self::NoLabel { name, nearest } => write!(f, "there is no label `{name}` in this scope{}", hint(nearest)),
