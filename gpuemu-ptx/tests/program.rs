@@ -43,7 +43,11 @@ fn every_fault_is_named_with_its_place() {
         ("add.f31 %r0, %r1, %r2;", 8, "unknown modifier `.f31` of `add`; did you mean `f32`?"),
         ("add.row.s32 %r0, %r1, %r2;", 8, "`add` takes no `.row`"),
         ("add %r0, %r1, %r2;", 8, "`add` needs a type"),
-        ("ret;\nadd.s32 %r0, %r1, %r9;", 9, "`%r9` is not declared before this line in this scope; did you mean `%r0`?"),
+        (
+            "ret;\nadd.s32 %r0, %r1, %r9;",
+            9,
+            "`%r9` is not declared before this line in this scope; did you mean `%r0`?",
+        ),
         ("add.s32 %r0, %r1, x;\n.reg .b32 x;", 8, "`x` is not declared"),
         (".reg .b32 x;\n.reg .b32 x;", 9, "`x` is declared twice in this scope: line 8 has it"),
         (".reg .b32 %r4;", 8, "`%r4` is declared twice in this scope: line 6 has it"),

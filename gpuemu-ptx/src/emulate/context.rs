@@ -127,15 +127,21 @@ impl Context<'_> {
 
     fn opened_of_touched(&mut self) -> Option<(u32, u32)> {
         let (alive, touched) = (self.block.alive, self.block.touched);
-        let complete = |index: &u32| {
-            let barrier = &self.block.barriers[*index as usize];
-            touched >> index & 1 != 0
-                && match barrier.count {
-                    0 => barrier.threads >= alive,
-                    count => barrier.whole >= count,
-                }
+        let complete = |index: u32| {
+            let barrier = &self.block.barriers[index as usize % BARRIERS];
+            match barrier.count {
+                0 => barrier.threads >= alive,
+                count => barrier.whole >= count,
+            }
         };
-        let index = (0..BARRIERS as u32).find(complete)?;
+        let mut rest = touched;
+        let index = loop {
+            let index = rest.trailing_zeros();
+            if rest == 0 || complete(index) {
+                break (rest != 0).then_some(index)?;
+            }
+            rest &= rest - 1;
+        };
         self.block.touched &= !(1 << index);
         let barrier = &mut self.block.barriers[index as usize];
         let result = match barrier.reduction {

@@ -308,6 +308,14 @@ impl<'g> Block<'g> {
         found
     }
 
+    /// A weak store of 4 or 8 bytes a lane, side by side from `first` on, to the region that the instruction accessed last.
+    /// `false` where that is not so easily recorded: then [`Block::store`] is to be asked.
+    #[inline(always)]
+    pub fn store_run(&mut self, cache: &Cache<'g>, instruction: Instruction, first: u64, width: u32) -> bool {
+        let region = cache.region().filter(|region| !region.is_released());
+        region.is_some_and(|region| self.quick_run(region, instruction, first, width) == Quick::Done)
+    }
+
     /// An atomic on global memory is about to be done; `reads` says whether the old value matters (not for `exch`).
     pub fn atomic(
         &mut self,

@@ -150,6 +150,12 @@ fn lie(base: u64, bytes: u64, addresses: &[u64; LANES], mask: u32, width: u64) -
     Some(Lie::Anyhow)
 }
 
+/// Cells from a place on to the end of its page.
+#[inline(always)]
+fn room_of_page(from: u64) -> usize {
+    (((((from >> PAGE) + 1) << PAGE) - from) / 4) as usize
+}
+
 /// Records that are ordered before now, remembered during one instruction: whatever the lane, or for the lane itself.
 #[derive(Clone, Copy, Default)]
 struct Known {
@@ -264,6 +270,28 @@ impl Block<'_> {
         }
         held.mark(false);
         true
+    }
+
+    /// As [`Block::row`], of cells that may lie in two pages.
+    #[inline(always)]
+    fn rows(&mut self, scene: &Scene<'_>, from: u64, pattern: &[u32], extra: u32) -> bool {
+        let split = room_of_page(from).min(pattern.len());
+        let mut done = true;
+        for (from, pattern) in [(from, &pattern[..split]), (from + 4 * split as u64, &pattern[split..])] {
+            if pattern.is_empty() {
+                break;
+            }
+            let mut held = hold(scene.cells, from >> PAGE, scene.alone);
+            let recorded = self.row(scene, &mut held, from, pattern, extra);
+            done &= recorded;
+            if recorded
+                && scene.actor.flags & WRITE != 0
+                && let Some(written) = scene.written
+            {
+                written.insert_held(from, 4 * pattern.len() as u64);
+            }
+        }
+        done
     }
 
     /// Lanes anywhere, each with cells of four bytes: those that are left.
@@ -422,29 +450,12 @@ impl Block<'_> {
             return Quick::Not;
         }
         let pattern = &table[start..start + (bytes / 4) as usize];
-        let room = ((((from >> PAGE) + 1) << PAGE) - from) / 4;
-        let split = (room as usize).min(pattern.len());
         let copy = scene.actor.flags & COPY != 0;
-        if copy && split < pattern.len() {
+        if copy && room_of_page(from) < pattern.len() {
             // Half a copy would meet itself on the long way.
             return Quick::Not;
         }
-        let mut left = 0;
-        let parts = [(from, &pattern[..split]), (from + 4 * split as u64, &pattern[split..])];
-        for (from, pattern) in parts {
-            if pattern.is_empty() {
-                break;
-            }
-            let mut held = hold(scene.cells, from >> PAGE, scene.alone);
-            if self.row(scene, &mut held, from, pattern, extra) {
-                if write && let Some(written) = scene.written {
-                    written.insert_held(from, 4 * pattern.len() as u64);
-                }
-                continue;
-            }
-            left |= 1;
-        }
-        if left == 0 {
+        if self.rows(scene, from, pattern, extra) {
             return Quick::Done;
         }
         if width < 4 || copy {
@@ -503,6 +514,34 @@ impl Block<'_> {
             alike,
         };
         self.all(&scene, lie, addresses, view.base, mask, width.into())
+    }
+
+    #[inline(always)]
+    fn run_body(&mut self, region: &Region, instruction: Instruction, first: u64, width: u32) -> Quick {
+        let view = region.readable();
+        let (from, bytes) = (first.wrapping_sub(view.base), u64::from(width) * LANES as u64);
+        let fits = view.bytes >= bytes && from <= view.bytes - bytes && first.is_multiple_of(width.into());
+        if !fits || region.role() == Role::Input {
+            return Quick::Not;
+        }
+        let Some(cells) = region.cells() else { return Quick::Not };
+        let actor = self.actor(instruction.warp, instruction.order, WRITE, instruction.site, false, width);
+        if actor.record == 0 {
+            return Quick::Not;
+        }
+        let scene = Scene {
+            in_shared: false,
+            alone: self.grid.is_alone(),
+            cells,
+            written: region.written().filter(|written| !written.is_whole()),
+            actor,
+            settled: self.settled(false),
+            floor: 0,
+            crowd: None,
+            alike: false,
+        };
+        let pattern = &LANES_OF[width.trailing_zeros() as usize % 6][..(bytes / 4) as usize];
+        if self.rows(&scene, from, pattern, 0) { Quick::Done } else { Quick::Not }
     }
 
     #[inline(always)]
@@ -578,6 +617,11 @@ impl Block<'_> {
         /// A weak access to one region: `kind` is 0 or [`WRITE`]; `alike` says that all lanes write the same.
         quick_global, global_wide, global_plain, global_body,
         (region: &Region, instruction: Instruction, kind: u8, addresses: &[u64; LANES], mask: u32, width: u32, alike: bool)
+    );
+    twice!(
+        /// Weak stores of 4 or 8 bytes a lane, side by side from `first` on.
+        quick_run, run_wide, run_plain, run_body,
+        (region: &Region, instruction: Instruction, first: u64, width: u32)
     );
     twice!(
         quick_actor, shared_wide, shared_plain, shared_body,

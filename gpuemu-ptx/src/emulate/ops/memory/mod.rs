@@ -101,7 +101,7 @@ pub trait Memory {
 
     /// As `load_run`, a store.
     #[inline(always)]
-    fn store_run<T: Element>(_: &mut Context<'_>, _cache: i32, _first: u64, _values: &[T; LANES]) -> bool {
+    fn store_run<T: Element>(_: &mut Context<'_>, _who: Access, _first: u64, _values: &[T; LANES]) -> bool {
         false
     }
 
@@ -312,7 +312,9 @@ impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Store<M, T, L,
         {
             // SAFETY: a register holds an element of its own size as it is.
             let row = unsafe { &*std::ptr::from_ref(warp.registers.stored::<L>(op.d)).cast::<[T; LANES]>() };
-            if M::store_run(context, op.e, first, row) {
+            let order = op.b & (NARROW - 1);
+            let who = Access { warp: warp.index, cache: op.e, order, wanted: FULL, needed: 0 };
+            if M::store_run(context, who, first, row) {
                 return Signal::Next;
             }
         }

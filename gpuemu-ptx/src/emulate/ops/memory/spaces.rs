@@ -36,8 +36,13 @@ impl Memory for InGlobal {
         }
     }
     #[inline(always)]
-    fn store_run<T: Element>(context: &mut Context<'_>, cache: i32, first: u64, values: &[T; LANES]) -> bool {
-        context.shadow.is_none() && context.global.store_run(&context.caches[cache as usize], first, values)
+    fn store_run<T: Element>(context: &mut Context<'_>, who: Access, first: u64, values: &[T; LANES]) -> bool {
+        let cache = &context.caches[who.cache as usize];
+        let recorded = match &mut context.shadow {
+            None => true,
+            Some(shadow) => who.order == 0 && shadow.store_run(cache, who.instruction(), first, size_of::<T>() as u32),
+        };
+        recorded && context.global.store_run(cache, first, values)
     }
     #[inline(always)]
     fn load<T: Element, const N: usize>(
@@ -86,7 +91,7 @@ impl Memory for InShared {
         context.shadow.is_none() && context.block.shared.load_run(first, out)
     }
     #[inline(always)]
-    fn store_run<T: Element>(context: &mut Context<'_>, _: i32, first: u64, values: &[T; LANES]) -> bool {
+    fn store_run<T: Element>(context: &mut Context<'_>, _: Access, first: u64, values: &[T; LANES]) -> bool {
         context.shadow.is_none() && context.block.shared.store_run(first, values)
     }
     #[inline(always)]
