@@ -74,6 +74,17 @@ fn values_of_the_first_lanes() {
         ("setp.lt.u32 %p0, %lane, 40; vote.sync.all.pred %p1, %p0, -1; selp.u32 %r0, 1, 0, %p1;", &[1]),
         ("and.b32 %r1, %lane, 1; match.any.sync.b32 %r0, %r1, -1;", &[0x5555_5555, 0xaaaa_aaaa]),
         ("redux.sync.add.s32 %r0, %lane, -1;", &[496, 496]),
+        // Groups of a match side by side, each with a mask of its own: even lanes and odd ones.
+        ("and.b32 %r1, %lane, 1; match.any.sync.b32 %r2, %r1, -1; redux.sync.add.s32 %r0, %lane, %r2;", &[240, 256]),
+        (
+            "and.b32 %r1, %lane, 1; match.any.sync.b32 %r2, %r1, -1; shfl.sync.idx.b32 %r0, %lane, %r1, 31, %r2;",
+            &[0, 1, 0],
+        ),
+        (
+            "and.b32 %r1, %lane, 1; match.any.sync.b32 %r2, %r1, -1; bar.warp.sync %r2; setp.lt.u32 %p0, %lane, 3;
+             vote.sync.ballot.b32 %r0, %p0, %r2;",
+            &[5, 2, 5],
+        ),
         ("activemask.b32 %r0;", &[u32::MAX]),
         // Eight rows of 32 ones times columns of 32 minus ones, added to 5; four bits an element.
         (

@@ -70,6 +70,9 @@ pub struct WarpBarrier;
 
 impl Body for WarpBarrier {
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        if let Some(signal) = super::warp::apart::<Self>(warp, context, op, op.a, mask, true) {
+            return signal;
+        }
         let lane = mask.trailing_zeros() as usize % LANES;
         let named = warp.registers.lane::<u32>(op.a, lane);
         super::warp::assemble(warp, context, named, mask, true)

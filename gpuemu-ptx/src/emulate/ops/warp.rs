@@ -63,6 +63,63 @@ fn named(warp: &Warp, r: i32, mask: u32) -> u32 {
     warp.registers.lane::<u32>(r, mask.trailing_zeros() as usize % LANES)
 }
 
+/// Executes an instruction once for every mask that its lanes have in register `r`, where they come with several: groups
+/// of a `match` that go on side by side. `None` where all lanes have the same.
+#[inline(always)]
+pub fn apart<B: Body>(
+    warp: &mut Warp,
+    context: &mut Context<'_>,
+    op: &Op,
+    r: i32,
+    mask: u32,
+    anywhere: bool,
+) -> Option<Signal> {
+    (mask & !named(warp, r, mask) != 0).then(|| in_groups::<B>(warp, context, op, r, mask, anywhere))
+}
+
+#[inline(never)]
+fn in_groups<B: Body>(
+    warp: &mut Warp,
+    context: &mut Context<'_>,
+    op: &Op,
+    r: i32,
+    mask: u32,
+    anywhere: bool,
+) -> Signal {
+    let masks = *warp.registers.stored::<u32>(r);
+    let here = move |mask: u32| (0..LANES).filter(move |lane| mask >> lane & 1 != 0);
+    let group = |of: u32| here(mask).filter(|&lane| masks[lane] == of).fold(0u32, |all, lane| all | 1 << lane);
+    let (mut wanted, mut missing) = (0, 0);
+    for lane in here(mask) {
+        let (named, present) = (masks[lane], group(masks[lane]));
+        if named >> lane & 1 == 0 {
+            context.trouble = Some(Trouble::NotNamed { lane: lane as u32, named });
+            return Signal::Fault;
+        }
+        let absent = named & warp.alive & !present;
+        if absent & warp.active != 0 {
+            context.trouble = Some(Trouble::AbsentLanes { lane: lane as u32, named, present });
+            return Signal::Fault;
+        }
+        (wanted, missing) = (wanted | named, missing | absent);
+    }
+    // Nothing is done before all groups are here: what is done twice might read what it wrote.
+    if missing != 0 {
+        warp.wanted = Wanted { lanes: wanted, anywhere };
+        return Signal::Gather;
+    }
+    let mut left = mask;
+    while left != 0 {
+        let group = group(masks[left.trailing_zeros() as usize % LANES]);
+        let signal = B::run(warp, context, op, group);
+        if signal != Signal::Next {
+            return signal;
+        }
+        left &= !group;
+    }
+    Signal::Next
+}
+
 /// `d|e = shfl a, b, c`: lanes `imm` (a register) take part; the mode is the type.
 pub struct Shuffle<const MODE: u8>;
 
@@ -74,6 +131,9 @@ const INDEX: u8 = 3;
 impl<const MODE: u8> Body for Shuffle<MODE> {
     #[inline(always)]
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        if let Some(signal) = apart::<Self>(warp, context, op, op.imm as i32, mask, false) {
+            return signal;
+        }
         assembled!(warp, context, named(warp, op.imm as i32, mask), mask);
         let a = *warp.registers.stored::<u32>(op.a);
         let b = warp.registers.stored::<u32>(op.b);
@@ -190,6 +250,11 @@ pub struct Vote<const MODE: u8>;
 impl<const MODE: u8> Body for Vote<MODE> {
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         // Without `.sync` the lanes that are here vote.
+        if op.imm == 0
+            && let Some(signal) = apart::<Self>(warp, context, op, op.b, mask, false)
+        {
+            return signal;
+        }
         let lanes = if op.imm == 0 { named(warp, op.b, mask) } else { mask };
         assembled!(warp, context, lanes, mask);
         let truths = warp.registers.truth(op.a) & mask;
@@ -211,6 +276,9 @@ where
     L::Store: PartialEq,
 {
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        if let Some(signal) = apart::<Self>(warp, context, op, op.b, mask, false) {
+            return signal;
+        }
         assembled!(warp, context, named(warp, op.b, mask), mask);
         let a = *warp.registers.stored::<L>(op.a);
         let mut out = [0u32; LANES];
@@ -237,6 +305,9 @@ pub struct Reduce<F>(PhantomData<F>);
 
 impl<F: Fn(u32, u32) -> u32 + Copy> Body for Reduce<F> {
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+        if let Some(signal) = apart::<Self>(warp, context, op, op.b, mask, false) {
+            return signal;
+        }
         assembled!(warp, context, named(warp, op.b, mask), mask);
         let f = crate::emulate::op::closure::<F>();
         let a = warp.registers.stored::<u32>(op.a);

@@ -238,9 +238,10 @@ impl Clocks {
         view
     }
 
-    /// The warp sees what a cover covers.
+    /// The warp sees what a cover covers. That of its own lanes is ordered with it: one may have handed it to another.
     pub(super) fn acquire(&mut self, warp: u32, cover: &Cover) {
         self.met[warp as usize] = self.own[warp as usize];
+        self.full[warp as usize] = self.full[warp as usize].max(cover[warp as usize].min(self.past(warp as usize)));
         self.any_known = true;
         join(&mut self.known[warp as usize], cover);
     }
@@ -269,8 +270,11 @@ impl Clocks {
     /// The warp sees the complete phases of an object.
     pub(super) fn wait(&mut self, warp: u32, object: u64) {
         if let Some(object) = self.objects.get(&object) {
-            self.met[warp as usize] = self.own[warp as usize];
-            join(&mut self.known[warp as usize], &object.complete);
+            let warp = warp as usize;
+            self.met[warp] = self.own[warp];
+            // Its own lanes have arrived there, too.
+            self.full[warp] = self.full[warp].max(object.complete[warp]);
+            join(&mut self.known[warp], &object.complete);
         }
     }
 

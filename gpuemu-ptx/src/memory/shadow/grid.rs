@@ -40,6 +40,8 @@ struct Variable {
     imports: FxHashMap<u64, u32>,
 }
 
+/// A release of a block, with what all of its earlier ones at the address cover: the last that counts says everything,
+/// however often a loop that waits releases.
 #[derive(Debug)]
 struct Release {
     position: u32,
@@ -47,6 +49,16 @@ struct Release {
     device: Option<Arc<Cover>>,
     /// What threads of the same block see with it.
     block: Arc<Cover>,
+}
+
+/// What either covers, in memory that is there already where one covers the other.
+fn united(new: &Arc<Cover>, before: Option<&Arc<Cover>>) -> Arc<Cover> {
+    let Some(before) = before else { return new.clone() };
+    match joined(**new, before) {
+        both if both == **new => new.clone(),
+        both if both == **before => before.clone(),
+        both => Arc::new(both),
+    }
 }
 
 /// What a block has acquired: addresses, up to which of their releases.
@@ -115,8 +127,15 @@ impl Grid {
         variables.releases += 1;
         let variable = variables.by_address.entry(address).or_default();
         variable.releases += 1;
-        let release = Release { position: variable.releases, device: device.cloned(), block: own.clone() };
-        variable.by_block.entry(block).or_default().push(release);
+        let releases = variable.by_block.entry(block).or_default();
+        let before = releases.last();
+        let seen = before.and_then(|before| before.device.as_ref());
+        let release = Release {
+            position: variable.releases,
+            device: device.map(|device| united(device, seen)).or_else(|| seen.cloned()),
+            block: united(own, before.map(|before| &before.block)),
+        };
+        releases.push(release);
         if device.is_some() {
             for (&address, &position) in acquired {
                 let import = variable.imports.entry(address).or_default();
@@ -141,8 +160,8 @@ impl Grid {
                 *known = (*known).max(position);
             }
         }
-        let own = variable.by_block.get(&block).map(Vec::as_slice).unwrap_or_default();
-        Some(own.iter().fold([0; ACTORS], |cover, release| joined(cover, &release.block)))
+        let own = variable.by_block.get(&block).and_then(|releases| releases.last());
+        Some(own.map_or([0; ACTORS], |release| *release.block))
     }
 
     /// How far a block that has acquired so much sees another. `None`: no end to it.
@@ -155,10 +174,9 @@ impl Grid {
         for (address, &position) in acquired {
             let releases = variables.by_address.get(address).and_then(|variable| variable.by_block.get(&other));
             let releases = releases.map(Vec::as_slice).unwrap_or_default();
-            for release in releases.iter().take_while(|release| release.position <= position) {
-                if let Some(device) = &release.device {
-                    cover = joined(cover, device);
-                }
+            let seen = releases.partition_point(|release| release.position <= position);
+            if let Some(device) = seen.checked_sub(1).and_then(|last| releases[last].device.as_ref()) {
+                cover = joined(cover, device);
             }
         }
         Some(cover)

@@ -252,6 +252,10 @@ fn silent() {
             0.0.* st s0 lane\n 0.0 arrive 512\n 0.0 complete 512\n 0.1 await 512\n 0.1.* ld s0\n 0.1 arrive 520
             0.1 complete 520\n 0.0 await 520\n 0.0.* st s0 4",
         ),
+        (
+            "an mbarrier between lanes of one warp",
+            "0.0.0 st s0\n 0.0 arrive 512\n 0.0 complete 512\n 0.0 await 512\n 0.0.1 ld s0",
+        ),
         ("the next block finds nothing", "0.0.* st s0 lane\n 0.0 start 7\n 0.1.* st s0 4"),
     ];
     for (what, steps) in table {
