@@ -395,6 +395,10 @@ impl fmt::Display for Fault {
             write!(f, "\n  {}", self.detail)?;
         }
         match self.cuda_error() {
+            // Threads that leave count as arrived, so that the barrier may open all the same.
+            Some(error) if self.kind == FaultKind::DivergentBarrier => {
+                write!(f, "\n  a GPU goes on with wrong order, or hangs until {error}")
+            }
             Some(error) => write!(f, "\n  a GPU answers {error}"),
             None => f.write_str("\n  a GPU says nothing"),
         }
@@ -466,7 +470,7 @@ mod tests {
   at PTX line 12: bar.sync 0;
   thread (16, 0, 0) of block (0, 0, 0)
   threads 0 to 15 wait here; threads 16 to 31 of their warp have gone another way
-  a GPU answers cudaErrorLaunchTimeout (702)",
+  a GPU goes on with wrong order, or hangs until cudaErrorLaunchTimeout (702)",
             ),
             (
                 Fault::new(FaultKind::InvalidLaunch(CudaError::InvalidConfiguration), "")

@@ -47,6 +47,16 @@ struct Output {
     constants: Option<(f64, f64)>,
     /// Inputs whose copy every case so far would have accepted; `None` before the first case.
     copies: Option<Vec<Copied>>,
+    /// The tensor is a counter, a flag or a lock of the kernel's own, which may well end as it began.
+    state: State,
+}
+
+/// Whether an output is an integer input as well that held one number in all cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Unseen,
+    Always(i64),
+    No,
 }
 
 #[derive(Clone, Debug)]
@@ -113,6 +123,7 @@ impl Output {
             zeros: true,
             constants: Some((f64::NEG_INFINITY, f64::INFINITY)),
             copies: None,
+            state: State::Unseen,
         }
     }
 
@@ -131,6 +142,7 @@ impl Output {
         if seen.compared == 0 || !self.undecided() {
             return;
         }
+        self.state = self.state.and(seen);
         let accepted = Accepted { seen, grid: Grid::of(expected.dtype) };
         self.zeros = self.zeros && (0..expected.len()).all(|number| accepted.takes(number, 0.0));
         if let Some((mut low, mut high)) = self.constants {
@@ -176,6 +188,9 @@ impl Output {
         if self.cases < ENOUGH {
             return None;
         }
+        if matches!(self.state, State::Always(_)) {
+            return None;
+        }
         if self.zeros {
             return fail(format!(
                 "an output of zeros would have passed for {name} in all {} cases; tighten its tolerance, or give the \
@@ -197,6 +212,18 @@ impl Output {
              values that the op changes by more",
             copied.input, self.cases
         ))
+    }
+}
+
+impl State {
+    /// With one case more.
+    fn and(self, seen: &Observation<'_>) -> State {
+        let input = seen.inputs.iter().find(|(name, _)| name == seen.output).map(|(_, input)| input.to_array());
+        let Some([first, rest @ ..]) = input.as_ref().and_then(Array::integers) else { return State::No };
+        match rest.iter().all(|value| value == first) && matches!(self, State::Unseen | State::Always(_)) {
+            true if self == State::Unseen || self == State::Always(*first) => State::Always(*first),
+            _ => State::No,
+        }
     }
 }
 
@@ -308,6 +335,34 @@ mod tests {
                     assert!(found.as_deref().is_some_and(|found| found.starts_with(start)), "{what}: {found:?}")
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_counter_may_end_as_it_began() {
+        let told = |name: &str, before: [i32; 4], after: i64| {
+            let mut health = Health::new();
+            for value in before {
+                health.observe(&Observation {
+                    output: "counter",
+                    expected: &Array::integer(DType::Int32, &[1], vec![after]),
+                    bound: Bound::cheap(0.0, 0.0),
+                    rules: Rules::default(),
+                    inputs: &[(name.to_string(), Tensor::from_slice(&[1], &[value]))],
+                    compared: 1,
+                });
+            }
+            health.verdict().is_some()
+        };
+        let table = [
+            ("reset", "counter", [0; 4], 0, false),
+            ("a lock that is let go", "counter", [7; 4], 7, false),
+            ("a flag that is set", "counter", [0; 4], 2, false),
+            ("an input of another name", "x", [0; 4], 0, true),
+            ("values that the op throws away", "counter", [0, 1, 2, 3], 0, true),
+        ];
+        for (what, name, before, after, expected) in table {
+            assert_eq!(told(name, before, after), expected, "{what}");
         }
     }
 

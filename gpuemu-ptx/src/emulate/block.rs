@@ -47,7 +47,13 @@ impl<'a> Block<'a> {
         let warps = (0..launch.warps()).map(|index| Warp::new(index, context)).collect();
         let local = match launch.local {
             0 => None,
-            bytes => Some(Local::new(bytes, launch.threads())?),
+            bytes => {
+                let mut local = Local::new(bytes, launch.threads())?;
+                if context.grid.is_some() && launch.sanitizers.initialisation {
+                    local.watch()?;
+                }
+                Some(local)
+            }
         };
         let state = BlockState {
             position: [0; 3],
@@ -74,6 +80,9 @@ impl<'a> Block<'a> {
         self.state.touched = 0;
         if context.launch.shared != 0 {
             self.state.shared.reset();
+        }
+        if let Some(local) = &mut self.state.local {
+            local.reset();
         }
         self.steps = 0;
         if let Some(shadow) = &mut self.shadow {

@@ -5,6 +5,10 @@ use super::access::{self, Alone, Element, Problem, View};
 use super::backing::Backing;
 use super::shadow::bits::Bits;
 
+/// What a thread reads where it wrote nothing, little-endian: NaN in binary32, binary16 (its upper half) and bfloat16,
+/// and far from any sensible number as an integer.
+const POISON: [u8; 4] = 0x7fc0_dead_u32.to_le_bytes();
+
 /// Local memory of the threads of a block, the same number of bytes for each. Addresses are those of the local space,
 /// from 0 for every thread; nothing is taken from the host until it is touched.
 #[derive(Debug)]
@@ -37,24 +41,45 @@ impl Local {
         (u64::from(warp) * LANES as u64 + lane as u64) * self.stride
     }
 
-    /// A frame begins, of all that lies from an address on, for lanes of a warp: nothing is written there.
-    pub fn enter(&mut self, warp: u32, mask: u32, from: u64) {
-        let bytes = self.bytes;
+    /// A frame of so many bytes begins at an address, for lanes of a warp: nothing is written there.
+    pub fn enter(&mut self, warp: u32, mask: u32, from: u64, bytes: u64) {
+        let from = from.min(self.bytes);
+        let bytes = bytes.min(self.bytes - from);
         for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
             let start = self.thread(warp, lane);
             if let Some(written) = &mut self.written {
-                written.remove(start + from.min(bytes), bytes.saturating_sub(from));
+                written.remove(start + from, bytes);
             }
         }
     }
 
-    /// The first lane about to load `width` bytes (32 at most) none of which its thread wrote, while it is watched.
-    pub fn unwritten(&self, warp: u32, addresses: &[u64; LANES], mask: u32, width: u32) -> Option<u8> {
-        let written = self.written.as_ref()?;
-        let fits = |address: u64| address.checked_add(width.into()).is_some_and(|end| end <= self.bytes);
-        let lanes = (0..LANES).filter(|lane| mask >> lane & 1 != 0 && fits(addresses[*lane]));
-        let mut unwritten = lanes.filter(|&lane| written.among(self.thread(warp, lane) + addresses[lane], width) == 0);
-        unwritten.next().map(|lane| lane as u8)
+    /// A block begins: nothing is written anywhere.
+    pub fn reset(&mut self) {
+        if let Some(written) = &mut self.written {
+            written.remove(0, self.stride * u64::from(self.threads));
+        }
+    }
+
+    /// Puts [`POISON`] in the place of bytes that the lanes' threads did not write, while that is watched.
+    #[inline(never)]
+    fn poison<T: Element, const N: usize>(
+        &self,
+        written: &Bits,
+        places: &[u64; LANES],
+        mask: u32,
+        out: &mut [[T; LANES]; N],
+    ) {
+        let size = size_of::<T>();
+        for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
+            for (element, row) in out.iter_mut().enumerate() {
+                let at = places[lane] + (element * size) as u64;
+                let missing = !written.among(at, size as u32);
+                for byte in (0..size).filter(|byte| missing >> byte & 1 != 0) {
+                    // SAFETY: within an element, whose every pattern of bytes is one.
+                    unsafe { (&raw mut row[lane]).cast::<u8>().add(byte).write(POISON[(at as usize + byte) % 4]) };
+                }
+            }
+        }
     }
 
     /// Bytes of one thread.
@@ -102,7 +127,12 @@ impl Local {
         let width = (size_of::<T>() * N) as u64;
         match self.places(warp, addresses, mask, width) {
             // SAFETY: the view is all of this memory, and `self` keeps writers out.
-            Some(places) if unsafe { access::load::<T, N, Alone>(self.view(), &places, mask, out) } => Ok(()),
+            Some(places) if unsafe { access::load::<T, N, Alone>(self.view(), &places, mask, out) } => {
+                if let Some(written) = &self.written {
+                    self.poison(written, &places, mask, out);
+                }
+                Ok(())
+            }
             _ => Err(self.problem(addresses, mask, width)),
         }
     }

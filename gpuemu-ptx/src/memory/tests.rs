@@ -328,17 +328,27 @@ fn every_thread_has_its_own_local_memory() {
 
 #[test]
 fn local_memory_that_a_thread_did_not_write() {
+    const POISON: u32 = 0x7fc0_dead;
     let mut local = Local::new(24, 32).unwrap();
-    assert_eq!(local.unwritten(0, &[0; LANES], FULL, 4), None, "nobody watches");
+    let words = |local: &Local, address: u64| {
+        let mut out = [[5_u32; LANES]];
+        local.load(0, &[address; LANES], 0b111, &mut out).unwrap();
+        [out[0][0], out[0][1], out[0][2], out[0][3]]
+    };
+    local.store(0, &[8; LANES], 0b010, &[[9_u32; LANES]]).unwrap();
+    assert_eq!(words(&local, 8), [0, 9, 0, 5], "nobody watches");
     local.watch().unwrap();
     local.store(0, &[8; LANES], 0b101, &[[1_u32; LANES]]).unwrap();
-    let table =
-        [(8, 0b101, 4, None), (8, 0b111, 4, Some(1)), (8, 0b101, 8, None), (12, 0b101, 4, Some(0)), (24, 1, 4, None)];
-    for (address, mask, width, lane) in table {
-        assert_eq!(local.unwritten(0, &[address; LANES], mask, width), lane, "{address}, {mask:#b}, {width}");
-    }
-    local.enter(0, 0b100, 8);
-    assert_eq!(local.unwritten(0, &[8; LANES], 0b101, 4), Some(2));
+    local.store(0, &[14; LANES], 0b001, &[[0x1234_u16; LANES]]).unwrap();
+    assert_eq!(words(&local, 8), [1, POISON, 1, 5]);
+    assert_eq!(words(&local, 12), [0x1234_dead, POISON, POISON, 5]);
+    let mut wide = [[0_u64; LANES]];
+    local.load(0, &[8; LANES], 0b100, &mut wide).unwrap();
+    assert_eq!(wide[0][2], u64::from(POISON) << 32 | 1);
+    local.enter(0, 0b100, 0, 12);
+    assert_eq!(words(&local, 8), [1, POISON, POISON, 5], "a frame begins");
+    local.reset();
+    assert_eq!(words(&local, 8), [POISON, POISON, POISON, 5], "a block begins");
 }
 
 #[test]

@@ -57,6 +57,18 @@ fn what_is_taken_is_each_threads_own() {
     assert_eq!(run(&kernel(narrow)).unwrap(), lanes(|lane| lane));
 }
 
+/// A frame of one call is not what the next one left, and what nothing wrote is no number to rely on.
+#[test]
+fn what_a_thread_reads_where_it_wrote_nothing() {
+    let body = ".local .b32 array[2]; mov.u64 %d0, array;
+    and.b32 %r1, %lane, 1;
+    setp.eq.u32 %p1, %r1, 0;
+    @%p1 st.local.u32 [%d0], %lane;
+    ld.local.u32 %r2, [%d0];
+    st.global.u32 [%out], %r2;";
+    assert_eq!(run(&kernel(body)).unwrap(), lanes(|lane| if lane % 2 == 0 { lane } else { 0x7fc0_dead }));
+}
+
 /// A thousand rounds, of which each takes a KiB.
 fn rounds(round: &str) -> String {
     let body = "mov.u32 %r1, 0; L: ROUND add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 1000; @%p1 bra L; st.global.u32 [%out], %r1;";

@@ -82,6 +82,11 @@ impl Warp {
                 frame: from,
                 call: Some((list, routine)),
             });
+            if callee.local != 0
+                && let Some(local) = &mut context.block.local
+            {
+                local.enter(self.index, lanes, frame.local.into(), callee.local.into());
+            }
             self.registers.enter(frame, callee.rows, callee.predicates);
             self.registers.clear_rows(&callee.unwritten, lanes);
             self.registers.select(from);
