@@ -175,10 +175,10 @@ class Subject:
         if self.kind == "torch":
             # PyTorch has no negative strides: what it writes in place into such a view comes back from a copy.
             for name in self.op.inouts:
-                array = inputs[name]
-                if any(stride < 0 for stride in array.strides):
-                    inputs = {**inputs, name: array.copy()}
-                    turned.append((array, inputs[name]))
+                view = inputs[name]
+                if any(stride < 0 for stride in view.strides):
+                    inputs = {**inputs, name: view.copy()}
+                    turned.append((view, inputs[name]))
         if self.kind == "numpy":
             given: dict[str, Any] = inputs
             taken: dict[str, Any] = outputs
@@ -196,8 +196,8 @@ class Subject:
         result = self.signature.call(self.function, given, taken, params)
         if copies:
             copies.back()
-        for array, copy in turned:
-            array[...] = copy
+        for view, copy in turned:
+            view[...] = copy
         if result is None:
             if not self.own:
                 return []
