@@ -365,32 +365,3 @@ def test_references_of_the_user_are_evaluated_in_another_process(tmp_path: Any) 
     assert gpuemu.check(lambda x: np.exp(x.astype("f8")).astype(x.dtype), "exp", contract=tmp_path / "gpuemu.toml")
     pids = set((tmp_path / "pids").read_text().split())
     assert pids and str(os.getpid()) not in pids
-
-
-IN_PLACE = """
-[[ops]]
-name = "relu"
-reference = "relu"
-[ops.schema]
-dims = { N = [1, 2, 257] }
-inputs = { x = { dims = ["N"], inout = true } }
-"""
-
-
-def test_torch_writes_in_place_into_reversed_views() -> None:
-    torch = pytest.importorskip("torch")
-
-    def check(function: Callable[..., Any]) -> gpuemu.Verdict:
-        asked: dict[str, Any] = {"dtypes": ["float32"], "strategies": ["layout"], "arrays": "torch"}
-        return gpuemu.check(function, "relu", contract=IN_PLACE, **asked)
-
-    def in_place(x: Any) -> None:
-        x.relu_()
-
-    def half(x: Any) -> None:
-        x[: x.numel() // 2].relu_()
-
-    verdict = check(in_place)
-    assert verdict, verdict.failures[0].report
-    assert check(torch.relu)
-    assert not check(half)

@@ -1,10 +1,14 @@
 """Torch code that asks for CUDA, served from the CPU by torch's function mode."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 triton = pytest.importorskip("triton")
 torch = pytest.importorskip("torch")
+import gpuemu  # noqa: E402
 import triton.language as tl  # noqa: E402
 from gpuemu.triton import KernelFault, emulated  # noqa: E402
 
@@ -272,3 +276,30 @@ def test_afterwards_torch_is_as_it_was():
         from gpuemu.triton import activate
 
         activate(torch_cuda=True)
+
+
+IN_PLACE = """
+[[ops]]
+name = "relu"
+reference = "relu"
+[ops.schema]
+dims = { N = [1, 2, 257] }
+inputs = { x = { dims = ["N"], inout = true } }
+"""
+
+
+def test_torch_writes_in_place_into_reversed_views() -> None:
+    def check(function: Callable[..., Any]) -> gpuemu.Verdict:
+        asked: dict[str, Any] = {"dtypes": ["float32"], "strategies": ["layout"], "arrays": "torch"}
+        return gpuemu.check(function, "relu", contract=IN_PLACE, **asked)
+
+    def in_place(x: Any) -> None:
+        x.relu_()
+
+    def half(x: Any) -> None:
+        x[: x.numel() // 2].relu_()
+
+    verdict = check(in_place)
+    assert verdict, verdict.failures[0].report
+    assert check(torch.relu)
+    assert not check(half)
