@@ -471,6 +471,31 @@ impl Block<'_> {
         }
     }
 
+    /// An access to a region, or `None` where the log is full.
+    #[inline(always)]
+    fn global_scene<'r>(
+        &mut self,
+        cells: &'r Cells,
+        written: Option<&'r Bits>,
+        instruction: Instruction,
+        kind: u8,
+        width: u32,
+        alike: bool,
+    ) -> Option<Scene<'r>> {
+        let actor = self.actor(instruction.warp, instruction.order, kind, instruction.site, false, width);
+        (actor.record != 0).then(|| Scene {
+            in_shared: false,
+            alone: self.grid.is_alone(),
+            cells,
+            written,
+            actor,
+            settled: self.settled(false),
+            floor: 0,
+            crowd: self.acquired.is_empty().then_some(BLOCKS),
+            alike,
+        })
+    }
+
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     fn global_body(
@@ -498,20 +523,8 @@ impl Block<'_> {
         let Some(cells) = region.cells() else {
             return if kind & WRITE == 0 { Quick::Done } else { Quick::Not };
         };
-        let actor = self.actor(instruction.warp, instruction.order, kind, instruction.site, false, width);
-        if actor.record == 0 {
+        let Some(scene) = self.global_scene(cells, written, instruction, kind, width, alike) else {
             return Quick::Not;
-        }
-        let scene = Scene {
-            in_shared: false,
-            alone: self.grid.is_alone(),
-            cells,
-            written,
-            actor,
-            settled: self.settled(false),
-            floor: 0,
-            crowd: self.acquired.is_empty().then_some(BLOCKS),
-            alike,
         };
         self.all(&scene, lie, addresses, view.base, mask, width.into())
     }
@@ -525,20 +538,9 @@ impl Block<'_> {
             return Quick::Not;
         }
         let Some(cells) = region.cells() else { return Quick::Not };
-        let actor = self.actor(instruction.warp, instruction.order, WRITE, instruction.site, false, width);
-        if actor.record == 0 {
+        let written = region.written().filter(|written| !written.is_whole());
+        let Some(scene) = self.global_scene(cells, written, instruction, WRITE, width, false) else {
             return Quick::Not;
-        }
-        let scene = Scene {
-            in_shared: false,
-            alone: self.grid.is_alone(),
-            cells,
-            written: region.written().filter(|written| !written.is_whole()),
-            actor,
-            settled: self.settled(false),
-            floor: 0,
-            crowd: None,
-            alike: false,
         };
         let pattern = &LANES_OF[width.trailing_zeros() as usize % 6][..(bytes / 4) as usize];
         if self.rows(&scene, from, pattern, 0) { Quick::Done } else { Quick::Not }
