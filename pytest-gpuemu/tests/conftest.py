@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import textwrap
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import ml_dtypes  # noqa: F401  imported here, since a module of C cannot be imported anew by each run inside this process
@@ -94,6 +99,31 @@ class Small:
     def run(self, *arguments: str) -> pytest.RunResult:
         calling._of_roots.clear()
         return self.pytester.runpytest_inprocess("--gpuemu", "-p", "no:randomly", *arguments)
+
+    def interrupted(self, *arguments: str, once: Callable[[bytes], bool], pause: float) -> bytes:
+        """What a run in a process of its own says that Ctrl-C ends, so many seconds after `once` holds of its output."""
+        command = [sys.executable, "-m", "pytest", "--gpuemu", "-p", "no:randomly", *arguments]
+        log = self.path / "log.txt"
+        with log.open("wb") as output:
+            child = subprocess.Popen(
+                command,
+                cwd=self.path,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                # Where this suite is a shell's background job, Ctrl-C is ignored, and by what it starts too.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            )
+            try:
+                deadline = time.monotonic() + 60
+                while not once(log.read_bytes()) and time.monotonic() < deadline:
+                    time.sleep(0.1)
+                time.sleep(pause)
+                os.kill(child.pid, signal.SIGINT)
+                assert child.wait(timeout=30) == pytest.ExitCode.INTERRUPTED
+            finally:
+                child.kill()
+                child.wait()
+        return log.read_bytes()
 
 
 @pytest.fixture

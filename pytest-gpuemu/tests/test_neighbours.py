@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import time
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
 import pytest
 from conftest import WRONG, Small
@@ -175,25 +169,5 @@ def test_ctrl_c_ends_a_long_run_at_once(small: Small) -> None:
         args = ["x", "out", "N"]
         """,
     )
-    command = [sys.executable, "-m", "pytest", "--gpuemu", "-v", "-p", "no:randomly"]
-    log = Path(small.path, "log.txt")
-    with log.open("wb") as output:
-        child = subprocess.Popen(
-            command,
-            cwd=small.path,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            # Where this suite is a shell's background job, Ctrl-C is ignored, and by what it starts too.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-        try:
-            deadline = time.monotonic() + 60
-            while b"kernel::relu_ptx" not in log.read_bytes() and time.monotonic() < deadline:
-                time.sleep(0.1)
-            time.sleep(0.5)
-            os.kill(child.pid, signal.SIGINT)
-            assert child.wait(timeout=30) == pytest.ExitCode.INTERRUPTED
-        finally:
-            child.kill()
-            child.wait()
-    assert b"KeyboardInterrupt" in log.read_bytes()
+    said = small.interrupted("-v", once=lambda said: b"kernel::relu_ptx" in said, pause=0.5)
+    assert b"KeyboardInterrupt" in said

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
 from conftest import Small
@@ -176,31 +171,13 @@ def test_endless():
 @pytest.mark.usefixtures("compiler")
 def test_ctrl_c_ends_a_launch(kernels: Kernels) -> None:
     test = kernels.write("test_endless.py", ENDLESS)
-    command = [sys.executable, "-m", "pytest", "--gpuemu", "--gpuemu-device=emulate", "-p", "no:randomly", str(test)]
-    log = Path(kernels.path, "log.txt")
-    with log.open("wb") as output:
-        child = subprocess.Popen(
-            command,
-            cwd=kernels.path,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            # Where this suite is a shell's background job, Ctrl-C is ignored, and by what it starts too.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-        try:
-            deadline = time.monotonic() + 60
-            while not (kernels.path / "begun").exists() and time.monotonic() < deadline:
-                time.sleep(0.1)
-            # Long enough for the kernel to be compiled and to run.
-            while not list((kernels.path / "cache").rglob("*.cubin")) and time.monotonic() < deadline:
-                time.sleep(0.1)
-            time.sleep(2)
-            os.kill(child.pid, signal.SIGINT)
-            assert child.wait(timeout=30) == pytest.ExitCode.INTERRUPTED
-        finally:
-            child.kill()
-            child.wait()
-    assert b"KeyboardInterrupt" in log.read_bytes()
+
+    def begun(_: bytes) -> bool:
+        return (kernels.path / "begun").exists() and any((kernels.path / "cache").rglob("*.cubin"))
+
+    # Long enough for the kernel, once it is compiled, to run.
+    said = kernels.interrupted("--gpuemu-device=emulate", str(test), once=begun, pause=2)
+    assert b"KeyboardInterrupt" in said
 
 
 @pytest.mark.usefixtures("compiler")
