@@ -68,6 +68,8 @@ pub enum FaultKind {
     SharedRace,
     /// Two accesses to global memory, one of them a write, that nothing orders.
     GlobalRace,
+    /// A read through the cache for constants (`ld.global.nc`) of what the same launch has written.
+    StaleRead,
     /// A barrier that some threads of a warp, or of the block, do not reach.
     DivergentBarrier,
     /// A barrier of the whole block that some warps pass by.
@@ -115,6 +117,7 @@ impl FaultKind {
             Self::OutputNotWritten => "output-not-written",
             Self::SharedRace => "shared-race",
             Self::GlobalRace => "global-race",
+            Self::StaleRead => "stale-read",
             Self::DivergentBarrier => "divergent-barrier",
             Self::BarrierPassed => "barrier-passed",
             Self::Deadlock => "deadlock",
@@ -147,6 +150,7 @@ impl FaultKind {
             | Self::OutputNotWritten
             | Self::SharedRace
             | Self::GlobalRace
+            | Self::StaleRead
             | Self::BarrierPassed
             | Self::InactiveLane
             | Self::IndexWraps
@@ -344,6 +348,7 @@ impl Fault {
             FaultKind::OutputNotWritten => "output not written".to_owned(),
             FaultKind::SharedRace => "race in shared memory".to_owned(),
             FaultKind::GlobalRace => "race in global memory".to_owned(),
+            FaultKind::StaleRead => "read that may be stale".to_owned(),
             FaultKind::DivergentBarrier => "barrier that not all threads reach".to_owned(),
             FaultKind::BarrierPassed => "barrier that some warps pass by".to_owned(),
             FaultKind::Deadlock => "deadlock".to_owned(),
@@ -389,7 +394,9 @@ impl fmt::Display for Fault {
         }
         if let Some(other) = &self.other {
             write!(f, "\n  {} {} the same, at {}", other.thread, past(other.action), other.site)?;
-            f.write_str("\n  and nothing orders the two: no barrier, no fence with a flag, no atomic")?;
+            if self.kind != FaultKind::StaleRead {
+                f.write_str("\n  and nothing orders the two: no barrier, no atomic or flag that one releases and the other acquires")?;
+            }
         }
         if !self.detail.is_empty() {
             write!(f, "\n  {}", self.detail)?;
@@ -458,7 +465,7 @@ mod tests {
   thread (3, 0, 0) of block (1, 0, 0) writes 4 bytes at 0x7f0000000014:
   20 bytes (5 elements) into counts, of 64 bytes (16 elements)
   thread (0, 0, 0) of block (0, 0, 0) read the same, at h.cu:9:7 (PTX line 38)
-  and nothing orders the two: no barrier, no fence with a flag, no atomic
+  and nothing orders the two: no barrier, no atomic or flag that one releases and the other acquires
   a GPU says nothing",
             ),
             (
@@ -499,6 +506,7 @@ mod tests {
             (FaultKind::InputWritten, None),
             (FaultKind::SharedRace, None),
             (FaultKind::GlobalRace, None),
+            (FaultKind::StaleRead, None),
             (FaultKind::BarrierPassed, None),
             (FaultKind::Runaway, Some(("cudaErrorLaunchTimeout", 702))),
             (FaultKind::StackOverflow, Some(("cudaErrorHardwareStackError", 714))),

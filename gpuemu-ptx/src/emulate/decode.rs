@@ -395,6 +395,11 @@ impl<'a> Decoder<'a> {
         Ok(cache)
     }
 
+    /// Whether anything reads what an instruction writes here.
+    pub fn is_read(&self, to: &Operand) -> bool {
+        self.uses.bytes(self.function, to, 1) != 0
+    }
+
     /// A place for the region that a store accessed last; what it stores may be one value.
     pub fn store_cache(&mut self) -> i32 {
         let cache = self.cache();

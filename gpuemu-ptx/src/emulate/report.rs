@@ -101,7 +101,11 @@ fn found(
 ) -> Fault {
     let (kind, action, address, bytes) = match finding {
         Finding::Race(race) => {
-            let kind = if space == Space::Shared { FaultKind::SharedRace } else { FaultKind::GlobalRace };
+            let kind = match space {
+                Space::Shared => FaultKind::SharedRace,
+                _ if race.constant => FaultKind::StaleRead,
+                _ => FaultKind::GlobalRace,
+            };
             (kind, race.action, race.start, race.bytes)
         }
         Finding::Uninitialised { address, bytes, .. } => (FaultKind::UninitialisedRead, action, address, bytes),
@@ -115,6 +119,9 @@ fn found(
             missing.count_ones(),
             missing.trailing_zeros()
         )),
+        Finding::Race(race) if race.constant => fault.because(
+            "`.nc` takes memory to be constant while a kernel runs (`__ldg`, `const T* __restrict__`): no barrier helps",
+        ),
         Finding::Uninitialised { .. } if space != Space::Shared => {
             fault.because("or no barrier, fence or launch stands between the write and this read")
         }

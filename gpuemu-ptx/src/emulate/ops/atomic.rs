@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::memory::{Access, addresses, found, order_number};
+use super::memory::{Access, addresses, found, order_number, order_of_atomic};
 use crate::emulate::context::Context;
 use crate::emulate::decode::{Decoded, Decoder, refuse};
 use crate::emulate::op::{Body, Op, Signal};
@@ -64,7 +64,7 @@ where
         };
         let refused = |space| move |problem| Trouble::Access { problem, space, write: true };
         let done = (|| {
-            let who = Access { warp: warp.index, cache, order, wanted: u32::MAX, needed: 0, alike: 0 };
+            let who = Access { observed: result != 0, ..Access::of(warp.index, cache, order) };
             let reads = update != Update::Exchange;
             if global != 0 {
                 let Some(rule) = Rule::new(update, number, false) else { return Ok(()) };
@@ -109,7 +109,7 @@ impl Body for Atomic128 {
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let addresses = addresses(warp, op);
         let code = context.code;
-        let [cache, update, _, space, _, order] = code.lists[op.e as usize..op.e as usize + 6] else {
+        let [cache, update, _, space, result, order] = code.lists[op.e as usize..op.e as usize + 6] else {
             return Signal::Fault;
         };
         let first = *warp.registers.stored::<u128>(op.b);
@@ -120,7 +120,7 @@ impl Body for Atomic128 {
             _ => (None, &first),
         };
         let shared = space == 1 || space == 2 && Window::split(&addresses, mask)[1] == mask;
-        let who = Access { warp: warp.index, cache, order, wanted: u32::MAX, needed: 0, alike: 0 };
+        let who = Access { observed: result != 0, ..Access::of(warp.index, cache, order) };
         let reads = expected.is_some();
         let done = match shared {
             true => {
@@ -230,8 +230,11 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
     if space != 1 {
         d.ordered = true;
     }
-    // Without an order, atomics are relaxed.
-    let order = order_number(d.form.order.or(Some(Order::Relaxed)), d.form.scope);
+    let order = match d.form.order {
+        None => order_of_atomic(d.form.scope),
+        Some(Order::Relaxed) if spells_relaxed(d) => order_of_atomic(d.form.scope),
+        order => order_number(order, d.form.scope),
+    };
     let address = d.address(usize::from(atom))?;
     let first = usize::from(atom) + 1;
     // A vector is so many atomics, one after the other, each on its own element.
@@ -242,7 +245,7 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
         let imm = imm.wrapping_add(index as u64 * bytes);
         let cache = d.cache();
         let to = results.get(index);
-        let discards = matches!(to, None | Some(Operand::Discard));
+        let discards = to.is_none_or(|to| !d.is_read(to));
         let e = d.list([cache, update, number, space, i32::from(!discards), order]);
         let with_second = update == 4;
         macro_rules! emit {
@@ -264,6 +267,13 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
         }
     }
     Ok(())
+}
+
+/// Whether atomics that name no order have one in the text: so NVIDIA's compilers have it for sm_100 and later.
+fn spells_relaxed(d: &Decoder<'_>) -> bool {
+    let target = d.program.targets.first().map_or("", |target| target);
+    let digits: String = target.chars().filter(char::is_ascii_digit).collect();
+    digits.parse().is_ok_and(|number: u32| number >= 100)
 }
 
 fn elements(d: &Decoder<'_>, index: usize) -> Decoded<Vec<Operand>> {

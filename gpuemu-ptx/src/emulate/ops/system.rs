@@ -16,13 +16,7 @@ const LONGEST: usize = 1 << 16;
 /// One byte at a generic address, for one lane.
 fn byte(context: &mut Context<'_>, warp: u32, lane: usize, address: u64) -> Result<u8, Trouble> {
     let mut out = [[0u8; LANES]];
-    Generic::load(
-        context,
-        Access { warp, cache: 0, order: 0, wanted: u32::MAX, needed: 0, alike: 0 },
-        &[address; LANES],
-        1 << lane,
-        &mut out,
-    )?;
+    Generic::load(context, Access::of(warp, 0, 0), &[address; LANES], 1 << lane, &mut out)?;
     Ok(out[0][lane])
 }
 

@@ -9,7 +9,7 @@ use super::bits::Bits;
 use super::cells::{ASYNC, Cells, Page, RECORDS, SEVERAL, SPREAD, pages, record_of};
 use super::clocks::{Clocks, Cover};
 use super::grid::{Acquired, Grid};
-use super::log::{ATOMIC, BYTES, COPY, DEVICE, HALVES, PENDING, Record, STRONG, WRITE};
+use super::log::{ATOMIC, BYTES, CONSTANT, COPY, DEVICE, HALVES, PENDING, Record, STRONG, WRITE};
 use super::{Order, Scope};
 use crate::memory::LANES;
 use crate::memory::access::{self, Action, View};
@@ -62,6 +62,8 @@ pub struct Race {
     pub bytes: u32,
     /// What the later one does.
     pub action: Action,
+    /// Whether the later one is a read that takes memory to be constant.
+    pub constant: bool,
     /// The earlier one.
     pub earlier: Seen,
 }
@@ -213,6 +215,8 @@ pub struct Block<'g> {
     /// Copies that no warp performs, by the object that their end completes.
     pub(super) bulk: FxHashMap<u64, Vec<u32>>,
     pub(super) acquired: Acquired,
+    /// What it has seen, and acquires with the next fence.
+    pub(super) unfenced: Acquired,
     /// How far other blocks are seen, found so far.
     pub(super) foreign: FxHashMap<u32, Option<Cover>>,
 }
@@ -247,6 +251,7 @@ impl Book<'_> {
 
 fn flags_of(order: Order, kind: u8) -> u8 {
     kind | match order.scope() {
+        None if order == Order::Constant => CONSTANT,
         None => 0,
         Some(Scope::Block) => STRONG,
         Some(Scope::Device) => STRONG | DEVICE,
@@ -295,6 +300,7 @@ impl<'g> Block<'g> {
             copies: Vec::new(),
             bulk: FxHashMap::default(),
             acquired: Acquired::default(),
+            unfenced: Acquired::default(),
             foreign: FxHashMap::default(),
         })
     }
@@ -309,6 +315,7 @@ impl<'g> Block<'g> {
         self.copies.resize_with(warps as usize, Copies::default);
         self.bulk.clear();
         self.acquired.clear();
+        self.unfenced.clear();
         self.foreign.clear();
         let shared = &mut self.shared;
         shared.first = shared.next();

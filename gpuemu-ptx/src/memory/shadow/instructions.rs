@@ -42,6 +42,9 @@ pub struct Instruction {
     pub site: u32,
     /// Its memory order.
     pub order: Order,
+    /// Of an atomic, whether anything makes use of the value that it gives: one that nobody looks at tells nobody that
+    /// another came before.
+    pub observed: bool,
     /// Of a store, the bits of the lane number in which lanes that differ store one value, each rounded in its own order.
     pub alike: u8,
 }
@@ -249,13 +252,17 @@ impl<'g> Block<'g> {
         if mask == 0 {
             return None;
         }
-        if instruction.order == Order::Weak
+        if matches!(instruction.order, Order::Weak | Order::Constant)
             && let Some(region) = self.near(cache, addresses, mask)
         {
             if region.is_settled() && access::inside(region.base(), region.bytes(), addresses, mask, width.into()) {
                 return None;
             }
-            match self.quick_global(region, instruction, 0, addresses, mask, width, false) {
+            let quick = match instruction.order {
+                Order::Constant => Quick::Not,
+                _ => self.quick_global(region, instruction, 0, addresses, mask, width, false),
+            };
+            match quick {
                 Quick::Done => return None,
                 Quick::Left(hard) => {
                     return self.rest(region, instruction, 0, addresses, mask, hard, width, |_| false);
@@ -285,11 +292,7 @@ impl<'g> Block<'g> {
             let race = race.map(|race| moved(race, region.base()));
             race.or(unwritten)
         });
-        if let Some(scope) = instruction.order.scope()
-            && self.grid.has_releases()
-        {
-            self.acquire(instruction.warp, addresses, mask, scope);
-        }
+        self.acquire(instruction, addresses, mask);
         found
     }
 
@@ -324,6 +327,9 @@ impl<'g> Block<'g> {
                 same_value(instruction, values, places, View { base: 0, ..region.all_readable() }, clash)
             })
         });
+        if instruction.order.releases() {
+            self.look_back();
+        }
         self.release(instruction, addresses, mask, 0);
         found
     }
@@ -363,11 +369,10 @@ impl<'g> Block<'g> {
             let wrong = this.write(region, instruction, kind, addresses, places, mask, width, |_| false);
             wrong.or(unwritten)
         });
-        if let Some(scope) = instruction.order.scope()
-            && self.grid.has_releases()
-        {
-            self.acquire(instruction.warp, addresses, mask, scope);
+        if instruction.order.releases() {
+            self.look_back();
         }
+        self.acquire(instruction, addresses, mask);
         self.release(instruction, addresses, mask, 0);
         found
     }
@@ -586,6 +591,18 @@ impl<'g> Block<'g> {
     /// `membar`, `fence`: `.cta` is of the block's scope, all else of the device's.
     pub fn fence(&mut self, warp: u32, scope: Scope) {
         self.clocks.fence(warp, scope == Scope::Device);
+        if scope == Scope::Device {
+            self.look_back();
+        }
+    }
+
+    /// What the block has seen so far, it has acquired.
+    fn look_back(&mut self) {
+        for (address, position) in self.unfenced.drain() {
+            let known = self.acquired.entry(address).or_default();
+            *known = (*known).max(position);
+            self.foreign.clear();
+        }
     }
 
     /// A warp arrives: what it did so far is seen by who waits for the phase.
@@ -617,7 +634,13 @@ impl<'g> Block<'g> {
         self.clocks.forget(meeting.key());
     }
 
-    fn acquire(&mut self, warp: u32, addresses: &[u64; LANES], mask: u32, scope: Scope) {
+    /// A strong read, which may see a release.
+    fn acquire(&mut self, instruction: Instruction, addresses: &[u64; LANES], mask: u32) {
+        let Some(scope) = instruction.order.scope() else { return };
+        if !self.grid.has_releases() || !instruction.observed {
+            return;
+        }
+        let acquires = instruction.order.acquires();
         let mut last = None;
         for lane in lanes(mask) {
             if last == Some(addresses[lane]) {
@@ -625,8 +648,9 @@ impl<'g> Block<'g> {
             }
             last = Some(addresses[lane]);
             let device = scope == Scope::Device;
-            if let Some(cover) = self.grid.acquire(addresses[lane], self.index, device, &mut self.acquired) {
-                self.clocks.acquire(warp, &cover);
+            let acquired = if acquires { &mut self.acquired } else { &mut self.unfenced };
+            if let Some(cover) = self.grid.acquire(addresses[lane], self.index, device, acquired) {
+                self.clocks.acquire(instruction.warp, &cover);
                 self.foreign.clear();
             }
         }

@@ -22,6 +22,9 @@ pub const HALVES: u8 = 32;
 /// Of an access of one byte a lane.
 pub const BYTES: u8 = 64;
 
+/// Of a read that takes memory to be constant.
+pub const CONSTANT: u8 = 128;
+
 /// The clock of an asynchronous copy that nobody has waited for.
 pub const PENDING: u32 = u32::MAX;
 

@@ -8,8 +8,8 @@
 //! seen the others' clocks (vector clocks; Mattern 1989, FastTrack, Flanagan and Freund 2009). Blocks are unordered but
 //! for releases and acquires at device scope: a release (or a fence, then a strong write) of an address and an acquiring
 //! read of it, through any number of other blocks. Two strong accesses of scopes that include both threads never race
-//! (PTX ISA, memory consistency model, "morally strong"). Where the model leaves a choice, the detector is silent: any
-//! strong read acquires, a fence counts for the whole warp and what barriers made the warp see, and an acquire counts
+//! (PTX ISA, memory consistency model, "morally strong"). Where the model leaves a choice, the detector is silent: a
+//! strong read acquires unless it is relaxed by name, a fence counts for the whole warp and what barriers made the warp see, and an acquire counts
 //! for the whole block. Writes of one value to one place are no race, nor are copies of one floating-point value, stored
 //! by one instruction, that differ in their last bits: compilers store what several threads hold alike.
 //!
@@ -43,13 +43,18 @@ pub enum Scope {
     Device,
 }
 
-/// Memory order of an access. Volatile accesses are relaxed at device scope.
+/// Memory order of an access. Volatile accesses are relaxed at device scope, as are atomics that name no order: much code
+/// hands data over with those and a barrier, which is right on hardware for what no cache has held before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// An ordinary access: orders nothing, and races with any other that nothing orders.
     Weak,
-    /// Strong: does not race with strong accesses.
+    /// An ordinary read that takes memory to be constant: what the launch writes, it may or may not see.
+    Constant,
+    /// Strong: does not race with strong accesses. A read that sees a release is ordered after it.
     Relaxed(Scope),
+    /// Strong, and relaxed by name: a read that sees a release is ordered after it once a fence follows.
+    Unordered(Scope),
     /// Strong, and a read that sees a release is ordered after it.
     Acquire(Scope),
     /// Strong, and what came before it is ordered before who sees it.
@@ -62,11 +67,15 @@ impl Order {
     /// The scope of a strong access.
     pub fn scope(self) -> Option<Scope> {
         match self {
-            Self::Weak => None,
-            Self::Relaxed(scope) | Self::Acquire(scope) | Self::Release(scope) | Self::AcquireRelease(scope) => {
-                Some(scope)
-            }
+            Self::Weak | Self::Constant => None,
+            Self::Relaxed(scope) | Self::Unordered(scope) => Some(scope),
+            Self::Acquire(scope) | Self::Release(scope) | Self::AcquireRelease(scope) => Some(scope),
         }
+    }
+
+    /// Whether a read of this order is ordered after the release that it sees, without a fence behind it.
+    pub fn acquires(self) -> bool {
+        matches!(self, Self::Relaxed(_) | Self::Acquire(_) | Self::AcquireRelease(_))
     }
 
     /// Whether a write of this order releases by itself, without a fence before it.

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::block::{Actor, BLOCKS, Block, Book, Clash, Finding, PROPERTIES, Race, Seen, WARPS, action_of, hold, lanes};
 use super::cells::{ASYNC, Cells, SEVERAL, is_spread, lane_of, pages, record_of, stamp};
 use super::clocks::ACTORS;
-use super::log::{ATOMIC, BYTES, COPY, DEVICE, HALVES, PENDING, STRONG, WRITE};
+use super::log::{ATOMIC, BYTES, CONSTANT, COPY, DEVICE, HALVES, PENDING, STRONG, WRITE};
 use crate::memory::LANES;
 use crate::memory::access::Action;
 
@@ -133,7 +133,8 @@ impl Block<'_> {
             }
             return conflict;
         }
-        let conflict = if fine(self, *write) { None } else { Some(*write) };
+        let stale = actor.flags & CONSTANT != 0 && *write >= settled;
+        let conflict = if fine(self, *write) && !stale { None } else { Some(*write) };
         if *read & !PROPERTIES != mine {
             *read = if fine(self, *read) { mine } else { self.readers(in_shared, *read, mine, actor) };
         }
@@ -212,7 +213,9 @@ impl Block<'_> {
                             }
                         }
                         let (address, action) = (first.max(start), action_of(actor.flags));
-                        found = Some(Race { lane: lane as u8, address, start, bytes: width, action, earlier });
+                        let constant = actor.flags & CONSTANT != 0;
+                        found =
+                            Some(Race { lane: lane as u8, address, start, bytes: width, action, constant, earlier });
                     }
                 });
             }
@@ -251,7 +254,8 @@ impl Block<'_> {
                 if found.is_none() {
                     let earlier = self.seen(true, stamp, &actor, 0);
                     let (address, action) = (first.max(from), Action::AsyncWrite);
-                    found = Some(Race { lane: 0, address, start: from, bytes: bytes as u32, action, earlier });
+                    let (start, bytes) = (from, bytes as u32);
+                    found = Some(Race { lane: 0, address, start, bytes, action, constant: false, earlier });
                 }
             });
         }

@@ -59,13 +59,17 @@ impl Play<'_> {
             None => (words[1], Order::Weak),
             Some((name, "rlx")) => (name, Order::Relaxed(Scope::Device)),
             Some((name, "rlx.cta")) => (name, Order::Relaxed(Scope::Block)),
+            Some((name, "nc")) => (name, Order::Constant),
+            Some((name, "relaxed")) => (name, Order::Unordered(Scope::Device)),
             Some((name, "acq")) => (name, Order::Acquire(Scope::Device)),
             Some((name, "rel")) => (name, Order::Release(Scope::Device)),
             Some((name, "rel.cta")) => (name, Order::Release(Scope::Block)),
             Some((name, "acq_rel")) => (name, Order::AcquireRelease(Scope::Device)),
             Some(other) => panic!("{other:?}"),
         };
-        let instruction = Instruction { warp, site: self.site, order, alike: 0 };
+        // `red`: an atomic that tells nobody what was there before.
+        let (name, observed) = if name == "red" { ("atom", false) } else { (name, true) };
+        let instruction = Instruction { warp, site: self.site, order, observed, alike: 0 };
         let mut addresses = [0; LANES];
         let mut in_shared = false;
         if let Some(place) = words.get(2).filter(|_| matches!(name, "ld" | "st" | "st16" | "atom" | "cp")) {
@@ -186,6 +190,22 @@ fn silent() {
             "a flag through a third block",
             "
             0.0.0 st g8\n 0.0.0 st/rel g0\n 1.0.0 ld/acq g0\n 1.0.0 st/rel g1\n 2.0.0 ld/acq g1\n 2.0.0 ld g8",
+        ),
+        ("read through the cache for constants, then written", "0.0.* ld/nc g8\n 0.0.* st g8"),
+        (
+            "relaxed by name, then a fence",
+            "
+            0.0.0 st g8\n 0.0.0 st/rel g0\n 1.0.0 ld/relaxed g0\n 1.0 fence\n 1.0.0 ld g8",
+        ),
+        (
+            "relaxed by name, then released",
+            "
+            0.0.0 st g8\n 0.0.0 atom/rel g0\n 1.0.0 atom/relaxed g0\n 1.0.0 atom/rel g0\n 1.0.0 ld g8",
+        ),
+        (
+            "counted where nobody reads, then seen",
+            "
+            0.0.0 st g8\n 0.0.0 red/rel g0\n 1.0.0 red/rel g0\n 1.0.0 ld/acq g0\n 1.0.0 ld g8",
         ),
         ("a flag of a block's own", "0.0.0 st s8\n 0.0.0 st/rel.cta s0\n 0.1.0 ld/rlx.cta s0\n 0.1.0 ld s8"),
         (
@@ -376,6 +396,42 @@ fn found() {
             &["8: Read g64 after Write of 0.1.0 in 2"],
         ),
         (
+            "what the launch wrote, through the cache for constants",
+            "
+            0.0.* st g8\n 0 bar\n 0.0.* ld/nc g8",
+            &["3: Read g8 after Write of 0.0.0 in 1"],
+        ),
+        (
+            "relaxed by name, without a fence",
+            "
+            0.0.0 st g8\n 0.0.0 st/rel g0\n 1.0.0 ld/relaxed g0\n 1.0.0 ld g8",
+            &["4: Read g8 after Write of 0.0.0 in 1"],
+        ),
+        (
+            "a counter that only releases",
+            "
+            0.0.0 st g8\n 0.0.0 atom/rel g0\n 1.0.0 atom/rel g0\n 1.0.0 ld g8",
+            &["4: Read g8 after Write of 0.0.0 in 1"],
+        ),
+        (
+            "a fence before the read",
+            "
+            0.0.0 st g8\n 0.0.0 st/rel g0\n 1.0 fence\n 1.0.0 ld/relaxed g0\n 1.0.0 ld g8",
+            &["5: Read g8 after Write of 0.0.0 in 1"],
+        ),
+        (
+            "a fence of the block's scope",
+            "
+            0.0.0 st g8\n 0.0.0 st/rel g0\n 1.0.0 ld/relaxed g0\n 1.0 fence.cta\n 1.0.0 ld g8",
+            &["5: Read g8 after Write of 0.0.0 in 1"],
+        ),
+        (
+            "what was written before an atomic whose answer nobody reads",
+            "
+            0.0.0 st g8\n 0.0.0 red/acq_rel g0\n 1.0.0 red/acq_rel g0\n 1.0.0 ld g8",
+            &["4: Read g8 after Write of 0.0.0 in 1"],
+        ),
+        (
             "after the release",
             "
             0.0.0 st/rel g0\n 0.0.0 st g8\n 1.0.0 ld/acq g0\n 1.0.0 ld g8",
@@ -465,7 +521,7 @@ fn inputs_outputs_and_workspaces() {
     let mut block = Block::new(&global, &grid, 0).unwrap();
     block.start(0, 1);
     let mut cache = Cache::default();
-    let at = |site| Instruction { warp: 0, site, order: Order::Weak, alike: 0 };
+    let at = |site| Instruction { warp: 0, site, order: Order::Weak, observed: true, alike: 0 };
     let row = |base: u64, step: u64| -> [u64; LANES] { std::array::from_fn(|lane| base + lane as u64 * step) };
     assert_eq!(block.load(&mut cache, at(1), &row(input, 8), u32::MAX, 8, u32::MAX), None);
     let finding = block.store(&mut cache, at(2), &row(input, 4), 0b1000, &[[0_u32; LANES]]);
@@ -522,7 +578,8 @@ fn shadows_take_little_memory() {
         let grid = Grid::new(&mut global).unwrap();
         let mut block = Block::new(&global, &grid, 0).unwrap();
         block.start(0, 1);
-        let (mut cache, at) = (Cache::default(), Instruction { warp: 0, site: 1, order: Order::Weak, alike: 0 });
+        let (mut cache, at) =
+            (Cache::default(), Instruction { warp: 0, site: 1, order: Order::Weak, observed: true, alike: 0 });
         let row = u64::from(width) * LANES as u64;
         let (step, stride) = if together { (row, u64::from(width)) } else { (u64::from(width), BYTES / LANES as u64) };
         let rows = BYTES / row;
@@ -564,7 +621,7 @@ fn blocks_side_by_side_miss_no_pair() {
         let mut block = Block::new(&global, &grid, 0).unwrap();
         block.start(number, 1);
         let mut cache = Cache::default();
-        let at = Instruction { warp: 0, site: 1, order: Order::Weak, alike: 0 };
+        let at = Instruction { warp: 0, site: 1, order: Order::Weak, observed: true, alike: 0 };
         start.wait();
         let races = (0..ROWS).filter(|row| {
             let addresses = std::array::from_fn(|lane| base + row * 128 + lane as u64 * 4);

@@ -107,6 +107,7 @@ _TITLES = {
     "uninitialised-read": "read of memory that nothing wrote",
     "shared-race": "race in shared memory",
     "global-race": "race in global memory",
+    "stale-read": "read that may be stale",
     "divergent-barrier": "barrier that not all threads reach",
     "deadlock": "deadlock",
     "runaway": "kernel that does not end",
@@ -146,7 +147,8 @@ def raised(fault: Any, kernel: str, memory: Sequence[Sequence[Argument]], names:
         thread = f"thread {tuple(fault.other.thread)} of " if fault.other.thread is not None else ""
         did = f"{thread}program {tuple(fault.other.block)} had done its {fault.other.action}"
         lines.append(f"  {did}" + (f" at {_quoted(*others[0])}" if others else ""))
-        lines.append("  and nothing orders the two: no barrier, no atomic")
+        if fault.kind != "stale-read":
+            lines.append("  and nothing orders the two: no barrier, no atomic that one releases and the other acquires")
     if fault.detail:
         lines.append(f"  {fault.detail}")
     if fault.line:

@@ -36,14 +36,30 @@ pub struct Access {
     pub needed: u32,
     /// The bits of the lane number in which lanes that differ store one value.
     pub alike: u8,
+    /// Whether anything makes use of the value that an atomic gives.
+    pub observed: bool,
 }
 
 impl Access {
+    /// Of all lanes, with nothing known of the values.
+    pub fn of(warp: u32, cache: i32, order: i32) -> Self {
+        Self { warp, cache, order, wanted: u32::MAX, needed: 0, alike: 0, observed: true }
+    }
+
     /// An instruction as the shadow knows it.
     #[inline]
     pub fn instruction(self) -> Instruction {
-        Instruction { warp: self.warp, site: self.cache as u32, order: order_of(self.order), alike: self.alike }
+        let (site, order) = (self.cache as u32, order_of(self.order));
+        Instruction { warp: self.warp, site, order, observed: self.observed, alike: self.alike }
     }
+}
+
+/// The number of a load that takes memory to be constant, in the place of an order.
+const CONSTANT: i32 = 127;
+
+/// The number of the order of an atomic that names none.
+pub fn order_of_atomic(scope: Option<Scope>) -> i32 {
+    1 + i32::from(scope == Some(Scope::Block))
 }
 
 /// The number of a memory order; see [`order_of`].
@@ -52,10 +68,10 @@ pub fn order_number(order: Option<Order>, scope: Option<Scope>) -> i32 {
     let kind = match order {
         None | Some(Order::Weak) => return 0,
         Some(Order::Volatile | Order::Mmio) => return 1,
-        Some(Order::Relaxed) => 0,
-        Some(Order::Acquire) => 1,
-        Some(Order::Release) => 2,
-        Some(Order::AcquireRelease | Order::Sequential) => 3,
+        Some(Order::Relaxed) => 1,
+        Some(Order::Acquire) => 2,
+        Some(Order::Release) => 3,
+        Some(Order::AcquireRelease | Order::Sequential) => 4,
     };
     1 + 2 * kind + i32::from(block)
 }
@@ -64,9 +80,11 @@ fn order_of(number: i32) -> shadow::Order {
     let scope = if number % 2 == 0 { shadow::Scope::Block } else { shadow::Scope::Device };
     match number {
         0 => shadow::Order::Weak,
+        CONSTANT => shadow::Order::Constant,
         1 | 2 => shadow::Order::Relaxed(scope),
-        3 | 4 => shadow::Order::Acquire(scope),
-        5 | 6 => shadow::Order::Release(scope),
+        3 | 4 => shadow::Order::Unordered(scope),
+        5 | 6 => shadow::Order::Acquire(scope),
+        7 | 8 => shadow::Order::Release(scope),
         _ => shadow::Order::AcquireRelease(scope),
     }
 }
@@ -197,14 +215,8 @@ pub fn access(warp: &Warp, context: &Context<'_>, op: &Op) -> Access {
         lanes if demand.across && lanes != 0 => u32::MAX,
         lanes => lanes,
     };
-    Access {
-        warp: warp.index,
-        cache: op.e,
-        order: op.b & (NARROW - 1),
-        wanted,
-        needed: demand.bytes,
-        alike: demand.alike,
-    }
+    let who = Access::of(warp.index, op.e, op.b & (NARROW - 1));
+    Access { wanted, needed: demand.bytes, alike: demand.alike, ..who }
 }
 
 /// How a register keeps an element that was loaded.
@@ -322,7 +334,7 @@ impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Store<M, T, L,
             // SAFETY: a register holds an element of its own size as it is.
             let row = unsafe { &*std::ptr::from_ref(warp.registers.stored::<L>(op.d)).cast::<[T; LANES]>() };
             let order = op.b & (NARROW - 1);
-            let who = Access { warp: warp.index, cache: op.e, order, wanted: FULL, needed: 0, alike: 0 };
+            let who = Access::of(warp.index, op.e, order);
             if M::store_run(context, who, first, row) {
                 return Signal::Next;
             }
@@ -393,7 +405,10 @@ fn load_or_store(d: &mut Decoder<'_>) -> Decoded {
     let (a, imm, narrow) = place(d, address);
     let e = if load { d.load_cache(ty.bytes())? } else { d.store_cache() };
     // `ld.volatile` and its like are relaxed at least.
-    let b = order_number(d.form.order, d.form.scope) | narrow;
+    let b = match load && d.form.has(Word::Nc) {
+        true => CONSTANT | narrow,
+        false => order_number(d.form.order, d.form.scope) | narrow,
+    };
     let base = Op { a, b, imm, e, ..d.op_of::<crate::emulate::ops::control::Branch>() };
     match space {
         Some(Space::Global | Space::Constant) => sized::<InGlobal>(d, ty, load, base, &values),
