@@ -11,6 +11,7 @@ pub use self::operands::Address;
 use super::code::{Code, NOWHERE, Origin, Routine};
 use super::counters::Counted;
 use super::demand::{self, Demand, Uses};
+use super::effects::{self, Touch};
 use super::index::Indices;
 use super::layout::Layout;
 use super::op::{self, Body, Op, Run, Signal};
@@ -64,6 +65,8 @@ pub struct Decoder<'a> {
     /// For each of them what is wanted of what it loads.
     demands: Vec<Demand>,
     uses: Uses,
+    /// Operations that access memory, in order.
+    touches: Vec<(u32, Touch)>,
     /// Whether something was found that ties blocks together.
     pub ordered: bool,
     /// Whether something takes local memory at run time.
@@ -135,6 +138,7 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
                 exact: (0, 0, Vec::new()),
                 sites: Vec::new(),
                 demands: Vec::new(),
+                touches: Vec::new(),
                 uses: Uses::new(function),
                 ops: Vec::new(),
                 origins: Vec::new(),
@@ -164,6 +168,7 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
     }
     decoder.constants.rows.reverse();
     Ok(Code {
+        effects: effects::effects(program, &decoder.origins, &decoder.touches),
         ops: decoder.ops,
         origins: decoder.origins,
         constants: decoder.constants.rows.into_boxed_slice(),
@@ -319,6 +324,12 @@ impl<'a> Decoder<'a> {
         self.ops.push(op);
         self.origins.push(self.origin);
         self.ops.len() as u32 - 1
+    }
+
+    /// Appends an operation that accesses memory.
+    pub fn emit_access(&mut self, op: Op, touch: Touch) -> u32 {
+        self.touches.push((self.ops.len() as u32, touch));
+        self.emit(op)
     }
 
     /// Appends the end of a function, which gives back what it took of the stack.

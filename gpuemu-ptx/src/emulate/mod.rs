@@ -12,6 +12,7 @@ mod counters;
 mod decode;
 mod demand;
 mod device;
+mod effects;
 mod grid;
 mod hoist;
 mod index;
