@@ -15,7 +15,10 @@ const SLICE: u64 = 1 << 16;
 const ROUNDS: u32 = 4;
 
 /// Instructions of a block before it is asked whether all of it stands still, at first.
-const FIRST_LOOK: u64 = 1 << 14;
+const FIRST_LOOK: u64 = 1 << 16;
+
+/// The same in a launch in which some have waited.
+const FIRST_OF_MANY: u64 = 1 << 12;
 
 /// Instructions between two such questions, at most.
 const SELDOM: u64 = 1 << 22;
@@ -23,8 +26,8 @@ const SELDOM: u64 = 1 << 22;
 /// Rounds over the warps that such a question takes at most.
 const LOOKS: u32 = 16;
 
-/// Instructions that a warp runs in one of them, at most.
-const LOOK: u64 = 1 << 12;
+/// Instructions that a warp runs in one of them, and loops that begin again meanwhile; more where questions are seldom.
+const LOOK: (u64, u64) = (1 << 10, 4);
 
 /// Places at which threads wait that are told apart, at most.
 const WAITS: usize = 64;
@@ -123,7 +126,8 @@ impl<'a> Block<'a> {
             local.reset();
         }
         self.steps = 0;
-        (self.next_look, self.between_looks, self.stands) = (FIRST_LOOK, FIRST_LOOK, false);
+        let first_look = if context.has_waited { FIRST_OF_MANY } else { FIRST_LOOK };
+        (self.next_look, self.between_looks, self.stands) = (first_look, first_look, false);
         if let Some(shadow) = &mut self.shadow {
             shadow.start(number as u32, context.launch.warps());
         }
@@ -182,6 +186,7 @@ impl<'a> Block<'a> {
     /// Each warp in turn, for a while; where it is watched, until it stands still or something has changed.
     fn round(&mut self, context: &mut Context<'a>, round: u32, watched: bool) -> Result<Round, BlockOutcome> {
         let mut went = Round { finished: true, moved: false, quiet: true, still: false };
+        let (most, turns) = (LOOK.0.max(self.between_looks >> 8), LOOK.1.max(self.between_looks >> 14));
         let count = self.warps.len();
         let shift = context.launch.seed.map_or(0, |seed| shuffled(seed, context.block.number, round));
         for turn in 0..count {
@@ -198,7 +203,10 @@ impl<'a> Block<'a> {
             }
             let warp = &mut self.warps[index];
             let before = context.steps;
-            let outcome = if watched { warp.run_watched(context, LOOK) } else { warp.run(context, SLICE) };
+            let outcome = match watched {
+                true => warp.run_watched(context, (most.max(warp.looks.0), turns.max(warp.looks.1))),
+                false => warp.run(context, SLICE),
+            };
             match outcome {
                 Outcome::Finished => {
                     went.moved = true;
@@ -223,6 +231,10 @@ impl<'a> Block<'a> {
                     return Err(outcome);
                 }
                 self.open(barrier, result);
+            }
+            if watched && !went.quiet {
+                // The others have their turn in the next round.
+                break;
             }
         }
         Ok(went)
@@ -256,6 +268,7 @@ impl<'a> Block<'a> {
                 && self.warps.iter().zip(warps).all(|(warp, saved)| warp.is(saved))
             {
                 self.stands = true;
+                context.has_waited = true;
                 return Some(BlockOutcome::Still { sees_others: context.sees_others });
             }
             if round.is_power_of_two() {

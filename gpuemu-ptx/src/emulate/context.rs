@@ -42,6 +42,8 @@ pub struct Context<'a> {
     pub limit: u64,
     /// Grows with all that is done but what is watched and changes nothing that could be read.
     pub changes: u64,
+    /// Whether lanes have stood still in this launch, as this worker knows.
+    pub has_waited: bool,
     /// Whether what was watched read memory that other blocks can write.
     pub sees_others: bool,
     /// Whether the launch shall end.

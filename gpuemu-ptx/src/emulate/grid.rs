@@ -94,6 +94,7 @@ fn context<'a>(
         steps: 0,
         limit: launch.budget,
         changes: 0,
+        has_waited: false,
         sees_others: false,
         watch,
         trouble: None,

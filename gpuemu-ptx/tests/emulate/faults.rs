@@ -89,7 +89,8 @@ fn a_launch_ends_once_that_is_asked_for() {
     // All of them count: a loop that does nothing else would be told at once.
     let forever = "LOOP: add.u32 %r3, %r3, 1; bra.uni LOOP;";
     let rest_forever = "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 0; @%p0 bra END; LOOP: add.u32 %r3, %r3, 1; bra.uni LOOP; END: ret;";
-    let waiting = "WAIT: ld.acquire.gpu.global.u32 %r0, [%out]; add.u32 %r3, %r3, 1; setp.eq.u32 %p0, %r0, 0; @%p0 bra WAIT;";
+    let waiting =
+        "WAIT: ld.acquire.gpu.global.u32 %r0, [%out]; add.u32 %r3, %r3, 1; setp.eq.u32 %p0, %r0, 0; @%p0 bra WAIT;";
     let cases = [(forever, 1), (forever, 8), (rest_forever, 2), ("mov.u32 %r1, 1;", u32::MAX >> 1), (waiting, 3)];
     for (body, blocks) in cases {
         for threads in [1, 2] {

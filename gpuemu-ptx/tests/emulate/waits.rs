@@ -39,6 +39,9 @@ const SHARED: &str = "mov.u32 %r5, s; setp.eq.u32 %p1, %lane, 0; @%p1 st.shared.
     L: ld.volatile.shared.u32 %r0, [%r5]; setp.ne.u32 %p0, %r0, 4; @%p0 bra L;";
 /// A flag read by a plain load.
 const PLAIN: &str = "L: ld.global.u32 %r0, [%in+4]; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;";
+/// A flag that is read now and then.
+const SELDOM: &str = "L: ld.volatile.global.u32 %r0, [%in+8]; mov.u32 %r2, 0;
+    M: add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 50; @%p1 bra M; setp.eq.u32 %p0, %r0, 0; @%p0 bra L;";
 /// An mbarrier for one arrival more than there are.
 const ARRIVALS: &str = "mov.u32 %r5, s; setp.eq.u32 %p1, %lane, 0; @%p1 mbarrier.init.shared.b64 [%r5], 65; bar.sync 0;
     mbarrier.arrive.shared.b64 %d0, [%r5]; L: mbarrier.try_wait.shared.b64 %p0, [%r5], %d0; @!%p0 bra L;";
@@ -113,6 +116,7 @@ fn threads_that_wait_for_ever_are_told() {
         (SHARED, 1, 64, deadlock, &["ld.volatile.shared.u32", "into shared memory", "another value than 3"]),
         (PLAIN, 1, 32, deadlock, &["ld.global.u32", "4 bytes into flags", "another value than 0"]),
         (PLAIN, 40, 32, deadlock, &["1280 threads wait for another value than 0"]),
+        (SELDOM, 2, 64, deadlock, &["ld.volatile.global.u32", "128 threads wait for another value than 0"]),
         (ARRIVALS, 1, 64, deadlock, &["mbarrier.try_wait.shared.b64", "into shared memory", "64 threads wait"]),
         (
             GRID,
@@ -182,6 +186,10 @@ const LANES: &str = "mov.u32 %r5, s; st.shared.u32 [%r5], 0; bar.sync 0; setp.eq
 const LOCK: &str = "L: atom.acquire.gpu.global.cas.b32 %r0, [%in+4], 0, 1; setp.ne.u32 %p0, %r0, 0; @%p0 bra L;
     ld.param.u64 %d1, [out]; ld.relaxed.gpu.global.u32 %r1, [%d1]; add.u32 %r1, %r1, 1; st.relaxed.gpu.global.u32 [%d1], %r1;
     atom.release.gpu.global.exch.b32 %r0, [%in+4], 0;";
+/// Counts in a loop whose every round has a loop in it that waits.
+const DELAY: &str = "mov.u32 %r1, 0; L: ld.volatile.global.u32 %r0, [%in+8]; mov.u32 %r2, 0;
+    M: add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 50; @%p1 bra M; add.u32 %r1, %r1, 1; setp.lt.u32 %p0, %r1, 3000; @%p0 bra L;
+    st.global.u32 [%out], 5;";
 /// Two words that take turns: what is read is now the one, now the other.
 const TURNS: &str = "setp.ne.u32 %p1, %lane, 0; @%p1 bra E; mov.u32 %r1, 0; L: xor.b32 %r2, %r1, 1; cvt.u64.u32 %d0, %r1; shl.b64 %d0, %d0, 2;
     add.u64 %d0, %d0, %in; atom.global.add.u32 %r0, [%d0+8], 1; mov.u32 %r1, %r2; setp.lt.u32 %p0, %r0, 3000; @%p0 bra L;
@@ -199,6 +207,8 @@ fn threads_that_go_on_are_not_told() {
         (LOCK, 2, 96, 192),
         (TURNS, 1, 32, 5),
         (GRID, 3000, 32, 0),
+        (BLOCKS, 200, 128, 200),
+        (DELAY, 1, 32, 5),
     ];
     for (body, blocks, threads, expected) in table {
         for (host, seed) in [(1, None), (2, Some(3))] {
@@ -211,6 +221,15 @@ fn threads_that_go_on_are_not_told() {
         }
     }
 }
+
+/// A lock of whole blocks, as compilers of tiles write it: one thread asks, and all go on with the answer.
+const BLOCKS: &str = "mov.u32 %r5, s; setp.eq.u32 %p1, %lane, 0;
+    L: @%p1 atom.acq_rel.gpu.global.cas.b32 %r0, [%in+4], 0, 1; @%p1 st.shared.u32 [%r5], %r0; bar.sync 0;
+    ld.shared.u32 %r1, [%r5]; bar.sync 0; setp.ne.u32 %p0, %r1, 0; @%p0 bra L;
+    ld.param.u64 %d1, [out]; @%p1 ld.global.u32 %r2, [%d1]; bar.sync 0; mov.u32 %r3, 0;
+    M: add.u32 %r3, %r3, 1; setp.lt.u32 %p2, %r3, 1000; @%p2 bra M;
+    @%p1 add.u32 %r2, %r2, 1; @%p1 st.global.u32 [%d1], %r2; bar.sync 0;
+    @%p1 atom.acq_rel.gpu.global.exch.b32 %r0, [%in+4], 0;";
 
 #[test]
 fn a_block_that_waits_for_a_later_one_goes_on_after_it() {

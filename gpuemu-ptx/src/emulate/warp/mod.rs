@@ -152,6 +152,8 @@ pub struct Warp {
     /// From how many instructions of the block on its lanes are looked at, and how many then pass before the next look.
     next_look: u64,
     between_looks: u64,
+    /// Instructions, and loops that begin again, in which it was seen to stand still.
+    pub looks: (u64, u64),
     fragments: Vec<Fragment>,
     joins: Vec<Join>,
     spare: Vec<u32>,

@@ -1,6 +1,6 @@
 //! The loop that runs the lanes of a warp.
 
-use super::watch::FIRST_LOOK;
+use super::watch::{FIRST_LOOK, FIRST_OF_MANY, LOOK};
 use super::{Arrival, Fragment, NONE, Outcome, State, Wanted, Warp};
 use crate::emulate::code::NOWHERE;
 use crate::emulate::context::Context;
@@ -39,6 +39,7 @@ impl Warp {
             turned: false,
             next_look: 0,
             between_looks: 0,
+            looks: LOOK,
             fragments: Vec::new(),
             joins: Vec::new(),
             spare: Vec::new(),
@@ -56,7 +57,9 @@ impl Warp {
         self.copies.clear();
         self.still = 0;
         self.polls.clear();
-        (self.next_look, self.between_looks) = (FIRST_LOOK, FIRST_LOOK);
+        let first_look = if context.has_waited { FIRST_OF_MANY } else { FIRST_LOOK };
+        self.looks = LOOK;
+        (self.next_look, self.between_looks) = (first_look, first_look);
         self.joins.clear();
         self.spare.clear();
         self.fragments.clear();

@@ -15,14 +15,16 @@ use crate::fault::Action;
 use crate::memory::{Cache, Element, LOCAL_WINDOW, SHARED_WINDOW, Window};
 use crate::program::Space;
 
-/// Instructions that a warp runs before it is looked at, at first: it may never be so long in a loop.
-pub const FIRST_LOOK: u64 = 1 << 10;
+/// Instructions that a warp runs before it is looked at, at first: most never are so long in a loop.
+pub const FIRST_LOOK: u64 = 1 << 13;
+/// The same in a launch in which some have waited.
+pub const FIRST_OF_MANY: u64 = 1 << 8;
 /// Instructions between two looks at a warp whose lanes stood still at the last.
 const SOON: u64 = 64;
 /// Instructions between two looks, at most.
 const SELDOM: u64 = 1 << 18;
-/// Instructions that a look takes at least, where lanes do not come back.
-const LOOK: u64 = 512;
+/// Instructions that a look takes, and loops that begin again meanwhile; more of them where looks are seldom.
+pub const LOOK: (u64, u64) = (512, 4);
 /// Accesses that a warp remembers of a loop.
 const POLLS: usize = 16;
 
@@ -144,7 +146,13 @@ impl Warp {
     /// Looks at what its lanes do. `None`: they go on.
     pub(super) fn look(&mut self, context: &mut Context<'_>) -> Option<Outcome> {
         self.polls.clear();
-        let outcome = self.run_watched(context, LOOK.max(self.between_looks / 16));
+        let between = self.between_looks;
+        let limits = (self.looks.0.max(between >> 7), self.looks.1.max(between >> 10));
+        let outcome = self.run_watched(context, limits);
+        if self.still != 0 {
+            self.looks = limits;
+        }
+        context.has_waited |= self.still != 0;
         // Where some of its lanes wait for others of them, each look brings one further.
         self.between_looks = if self.still != 0 { SOON } else { SELDOM.min(2 * self.between_looks) };
         self.next_look = context.steps + self.between_looks;
@@ -153,11 +161,11 @@ impl Warp {
     }
 
     /// Runs all its lanes until each waits for a barrier or stands still, and says [`Outcome::Still`] or
-    /// [`Outcome::Blocked`]; [`Outcome::Paused`] as soon as something has changed, or after about `most` instructions.
-    pub fn run_watched(&mut self, context: &mut Context<'_>, most: u64) -> Outcome {
+    /// [`Outcome::Blocked`]; [`Outcome::Paused`] as soon as something has changed, or after about `most` instructions or so many turns of a loop.
+    pub fn run_watched(&mut self, context: &mut Context<'_>, (most, most_turns): (u64, u64)) -> Outcome {
         let (start, changes) = (context.steps, context.changes);
         let mut saved: Option<(Fragment, Saved)> = None;
-        let mut turns = 0u32;
+        let mut turns = 0u64;
         self.still = 0;
         loop {
             let moves = |fragment: &Fragment| fragment.state == State::Ready && fragment.lanes & !self.still != 0;
@@ -196,6 +204,9 @@ impl Warp {
                     continue;
                 }
                 turns += 1;
+                if turns > most_turns {
+                    return Outcome::Paused;
+                }
                 // A loop may come to rest after a few turns, or need several for one round.
                 if same.is_none() || turns.is_power_of_two() {
                     saved = Some((here, self.saved()));
