@@ -182,6 +182,8 @@ pub struct Launch {
     pub block: Vec<Expression>,
     /// Bytes of dynamic shared memory.
     pub shared: Expression,
+    /// Instructions that one block may run, those of each warp counted; 2^26 by default.
+    pub budget: u64,
     /// Arguments in order.
     pub args: Vec<Argument>,
 }

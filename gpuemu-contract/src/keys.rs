@@ -362,6 +362,12 @@ static LAUNCH: Table = Table {
         required("grid", Kind::List(&Kind::Expression, 1, 3), "Blocks along x, y, z."),
         required("block", Kind::List(&Kind::Expression, 1, 3), "Threads along x, y, z."),
         key("shared", Kind::Expression, "0", "Bytes of dynamic shared memory."),
+        key(
+            "budget",
+            Kind::Integer(1, i64::MAX as i128),
+            "67108864",
+            "Instructions that one block may run, those of each warp counted, before the kernel is said not to end.",
+        ),
         required(
             "args",
             Kind::List(&Kind::OneOf(&[ANY_INTEGER, Kind::Text]), 0, usize::MAX),

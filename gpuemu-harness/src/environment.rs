@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use gpuemu_contract::Strategy;
 use gpuemu_ptx::emulate::Sanitizers;
 use std::ffi::OsString;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 /// What the environment asks for.
@@ -29,6 +29,8 @@ pub struct Environment {
     pub device: Device,
     /// `GPUEMU_SANITIZERS`: what is watched while kernels are executed, instead of what the contract says.
     pub sanitizers: Option<Sanitizers>,
+    /// `GPUEMU_BUDGET`: instructions that a block of a kernel may run, instead of what the contract says.
+    pub budget: Option<NonZeroU64>,
     /// `GPUEMU_COUNTERS`: results and failures of kernels say what their launches executed.
     pub counters: bool,
     /// `GPUEMU_REQUIRE`: a test that cannot run on this host fails instead of being ignored.
@@ -175,6 +177,7 @@ impl Environment {
             profile: reader.choice("GPUEMU_PROFILE", &[("quick", Profile::Quick), ("thorough", Profile::Thorough)]),
             device: reader.choice("GPUEMU_DEVICE", &Device::ALL).unwrap_or_default(),
             sanitizers: reader.parsed("GPUEMU_SANITIZERS", SANITIZERS, sanitizers),
+            budget: reader.parsed("GPUEMU_BUDGET", "a number of instructions, 1 or more", |text| text.parse().ok()),
             counters: reader.choice("GPUEMU_COUNTERS", &[("0", false), ("1", true)]).unwrap_or(false),
             require: reader.choice("GPUEMU_REQUIRE", &[("0", false), ("1", true)]).unwrap_or(false),
             calibrate: reader.choice("GPUEMU_CALIBRATE", &[("check", Calibrate::Check), ("write", Calibrate::Write)]),
@@ -357,6 +360,7 @@ mod tests {
             ("GPUEMU_PROFILE", "thorough"),
             ("GPUEMU_DEVICE", "auto"),
             ("GPUEMU_SANITIZERS", "races, inputs"),
+            ("GPUEMU_BUDGET", "1000"),
             ("GPUEMU_COUNTERS", "1"),
             ("GPUEMU_REQUIRE", "1"),
             ("GPUEMU_CALIBRATE", "write"),
@@ -391,6 +395,7 @@ mod tests {
             profile: Some(Profile::Thorough),
             device: Device::Auto,
             sanitizers: Some(Sanitizers { races: true, initialisation: false, inputs: true, indices: false }),
+            budget: NonZeroU64::new(1000),
             counters: true,
             require: true,
             calibrate: Some(Calibrate::Write),
@@ -470,6 +475,7 @@ mod tests {
                 "GPUEMU_SANITIZERS is `race` and must be `all`, `none`, or some of `races`, `initialisation`, `inputs` and `indices` \
                  with commas between them",
             ),
+            ("GPUEMU_BUDGET", "0", "GPUEMU_BUDGET is `0` and must be a number of instructions, 1 or more"),
             ("GPUEMU_UPDATE", "all", "GPUEMU_UPDATE is `all` and must be `ptx`"),
             ("RUST_TEST_THREADS", "0", "RUST_TEST_THREADS is `0` and must be a number of threads, 1 or more"),
             ("RUST_TEST_SHUFFLE_SEED", "x", "RUST_TEST_SHUFFLE_SEED is `x` and must be a number"),

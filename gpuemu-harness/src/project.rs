@@ -4,6 +4,7 @@ mod list;
 mod run;
 mod summary;
 
+use self::list::Entry;
 use self::run::failed;
 use self::summary::Summary;
 use crate::case::spec::Spec;
@@ -52,6 +53,17 @@ impl ProjectSuite {
     /// The session it runs in.
     pub fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// Why a test of an op is none of this suite's, where another stands for it: only compiled kernels compute the op. It
+    /// is listed as ignored.
+    pub fn tested_elsewhere(&self, name: &str) -> Option<String> {
+        let op = match self.entry(name)? {
+            Entry::Test(test) => test.op,
+            Entry::Accuracy(op, _) => op,
+            _ => return None,
+        };
+        self.session.computed_by_kernel(&op)
     }
 
     fn open(origin: Origin) -> Result<ProjectSuite> {
@@ -150,7 +162,11 @@ pub fn run_main(origin: Origin) -> ExitCode {
 pub fn run_test(name: &str, origin: Origin) {
     static SUITE: OnceLock<Result<ProjectSuite>> = OnceLock::new();
     match SUITE.get_or_init(|| ProjectSuite::open(origin)) {
-        Ok(suite) => runner::run_named(suite, name),
+        Ok(suite) => match suite.tested_elsewhere(name) {
+            // A `#[test]` cannot say that it is ignored once it runs.
+            Some(reason) => runner::leave_out(name, &reason),
+            None => runner::run_named(suite, name),
+        },
         Err(error) => panic!("{error}"),
     }
 }

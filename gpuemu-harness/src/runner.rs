@@ -72,6 +72,11 @@ pub fn run_named(suite: &dyn Suite, name: &str) {
     }
 }
 
+/// Says, inside of a `#[test]` function, why there is nothing to run.
+pub fn leave_out(name: &str, reason: &str) {
+    println!("{name} is left out: {reason}");
+}
+
 /// Whether all went well, or why there was no run.
 fn run(
     suite: Arc<dyn Suite>,

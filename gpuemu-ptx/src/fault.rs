@@ -80,6 +80,8 @@ pub enum FaultKind {
     InactiveLane,
     /// 32-bit arithmetic that wrapped around before it became an address.
     IndexWraps,
+    /// A loop that threads go round with nothing changed: it cannot end.
+    Endless,
     /// More instructions than the launch allows.
     Runaway,
     /// A launch that was ended from outside: [`Options::cancel`](crate::emulate::Options::cancel).
@@ -123,7 +125,7 @@ impl FaultKind {
             Self::Deadlock => "deadlock",
             Self::InactiveLane => "inactive-lane",
             Self::IndexWraps => "index-wraps",
-            Self::Runaway => "runaway",
+            Self::Endless | Self::Runaway => "runaway",
             Self::Cancelled => "cancelled",
             Self::StackOverflow => "stack-overflow",
             Self::Trap => "trap",
@@ -156,7 +158,7 @@ impl FaultKind {
             | Self::IndexWraps
             | Self::Cancelled
             | Self::OutOfHeap => None,
-            Self::DivergentBarrier | Self::Deadlock | Self::Runaway => Some(CudaError::LaunchTimeout),
+            Self::DivergentBarrier | Self::Deadlock | Self::Endless | Self::Runaway => Some(CudaError::LaunchTimeout),
             Self::StackOverflow => Some(CudaError::HardwareStackError),
             Self::Trap | Self::InvalidFree => Some(CudaError::LaunchFailure),
             Self::Assert => Some(CudaError::Assert),
@@ -354,7 +356,7 @@ impl Fault {
             FaultKind::Deadlock => "deadlock".to_owned(),
             FaultKind::InactiveLane => "exchange with a lane that takes no part".to_owned(),
             FaultKind::IndexWraps => "32-bit index wrapped around".to_owned(),
-            FaultKind::Runaway => "kernel does not end".to_owned(),
+            FaultKind::Endless | FaultKind::Runaway => "kernel does not end".to_owned(),
             FaultKind::Cancelled => "launch cancelled".to_owned(),
             FaultKind::StackOverflow => "stack overflow".to_owned(),
             FaultKind::Trap => "trap".to_owned(),
@@ -369,7 +371,7 @@ impl Fault {
 }
 
 impl fmt::Display for Fault {
-    /// At most eight lines: what, where in the source, who, which address of which tensor, the other side, what a GPU
+    /// At most eight lines, twelve where threads wait for each other: what, where in the source, who, which address of which tensor, the other side, what a GPU
     /// would have said.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.headline())?;
@@ -508,6 +510,7 @@ mod tests {
             (FaultKind::GlobalRace, None),
             (FaultKind::StaleRead, None),
             (FaultKind::BarrierPassed, None),
+            (FaultKind::Endless, Some(("cudaErrorLaunchTimeout", 702))),
             (FaultKind::Runaway, Some(("cudaErrorLaunchTimeout", 702))),
             (FaultKind::StackOverflow, Some(("cudaErrorHardwareStackError", 714))),
             (FaultKind::Trap, Some(("cudaErrorLaunchFailure", 719))),

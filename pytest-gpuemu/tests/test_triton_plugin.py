@@ -156,8 +156,11 @@ import triton.language as tl
 
 @triton.jit
 def endless_kernel(x_ptr):
+    # A loop that only waits would be told at once.
+    count = 0
     while tl.load(x_ptr, volatile=True) == 0.0:
-        pass
+        count += 1
+    tl.store(x_ptr, count)
 
 def test_endless():
     # In a driver of its own, which lets it run for hours.

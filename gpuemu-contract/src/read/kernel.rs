@@ -262,6 +262,9 @@ fn read_checks(section: Option<Section<'_>>) -> ArtifactChecks {
     }
 }
 
+/// Instructions of a block after which a kernel is said not to end, by default.
+const BUDGET: u64 = 1 << 26;
+
 fn read_launch(report: &mut Report<'_>, section: &Section<'_>, op: &Op) -> Option<Launch> {
     let scope = Scope::new(&op.schema.dims, &op.params);
     let mut list = |key: &str| -> Option<Vec<Expression>> {
@@ -278,7 +281,14 @@ fn read_launch(report: &mut Report<'_>, section: &Section<'_>, op: &Op) -> Optio
     let shared = section.get("shared").and_then(|entry| scope.expression(report, &entry));
     let args = section.get("args").map(|entry| entry.items()).unwrap_or_default();
     let args = args.iter().filter_map(|item| read_argument(report, item, op, &scope)).collect();
-    Some(Launch { grid: grid?, block: block?, shared: shared.unwrap_or(Expression::Literal(0)), args })
+    let budget = section.get("budget").and_then(|entry| entry.integer()?.try_into().ok());
+    Some(Launch {
+        grid: grid?,
+        block: block?,
+        shared: shared.unwrap_or(Expression::Literal(0)),
+        budget: budget.unwrap_or(BUDGET),
+        args,
+    })
 }
 
 fn read_argument(report: &mut Report<'_>, entry: &Entry<'_>, op: &Op, scope: &Scope<'_>) -> Option<Argument> {

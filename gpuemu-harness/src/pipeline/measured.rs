@@ -51,7 +51,12 @@ pub fn counters(
         return Ok(Err("it names no op".to_owned()));
     };
     // Watching changes no count.
-    let watch = Watch { sanitizers: Some(Sanitizers::NONE), counters: true, cancel: None };
+    let watch = Watch {
+        sanitizers: Some(Sanitizers::NONE),
+        budget: session.environment().budget,
+        counters: true,
+        cancel: None,
+    };
     let kernel_subject = match KernelSubject::of_target(kernel, &op, target, contract.root(), update, watch)? {
         Ok(subject) => subject,
         Err(why) => return Ok(Err(why)),

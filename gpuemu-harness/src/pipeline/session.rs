@@ -285,6 +285,7 @@ impl Session {
         let front = Arc::clone(&self.front);
         Watch {
             sanitizers: self.environment.sanitizers,
+            budget: self.environment.budget,
             counters: self.environment.counters,
             cancel: Some(Cancel::when(move || front.go_on().is_err())),
         }

@@ -36,6 +36,10 @@ pub struct Finished {
 /// Runs of the subject that shrinking may take, and the time.
 const SHRINK: Budget = Budget { runs: 600, time: Duration::from_secs(20) };
 
+/// The same for a case that takes [`SLOW`] by itself: a few dozen tries bring what many would not.
+const SHRINK_SLOW: Budget = Budget { runs: 600, time: Duration::from_secs(8) };
+const SLOW: Duration = Duration::from_millis(200);
+
 /// What a failure that only a layout shows is about.
 const IN_ROWS: &str =
     "the same values pass when every input is contiguous: a stride or an offset is ignored or mixed up";
@@ -50,8 +54,9 @@ const REORDERED: &str =
 const DIAGNOSIS: usize = 4;
 /// Fewer elements than this can look like anything: a larger failing case tells more.
 const TELLING: u64 = 16;
-/// Cases after the first failing one that are looked at for a larger one.
+/// Cases after the first failing one that are looked at for a larger one, and the time in which the last of them begins.
 const AHEAD: u32 = 6;
+const AHEAD_TIME: Duration = Duration::from_secs(2);
 
 /// Runs a test of the contract: the case that `only` names, or all.
 pub fn run(session: &Session, test: &TestName, only: Option<&Spec>) -> Finished {
@@ -261,7 +266,9 @@ impl<'s> Trial<'s> {
         let number = Some((index, cases));
         let mut notes = self.oracle.notes();
         // A failure that does not come back is not the input's: it must not be shrunk to nonsense.
+        let began = Instant::now();
         let again = self.check(&found, None, true)?;
+        let budget = if began.elapsed() < SLOW { SHRINK } else { SHRINK_SLOW };
         let reordered = again.reordered;
         let mut said = again.notes;
         let Some(again) = again.failure else {
@@ -284,7 +291,7 @@ impl<'s> Trial<'s> {
             let checked = self.check(&case, None, reordered);
             checked.is_ok_and(|checked| checked.failure.is_some_and(|other| alike(&other, &again)))
         };
-        let small = shrink::shrink(op, found.spec.clone(), SHRINK, &mut still_fails);
+        let small = shrink::shrink(op, found.spec.clone(), budget, &mut still_fails);
         self.session.front().go_on()?;
         let mut larger = None;
         let (spec, mut smallest) = if small == found.spec {
@@ -347,8 +354,12 @@ impl<'s> Trial<'s> {
     ) -> Result<Option<(Spec, Failure)>> {
         let mut best: Option<(Spec, Failure)> = None;
         let mut most = least;
+        let began = Instant::now();
         for index in cases {
             self.session.front().go_on()?;
+            if began.elapsed() > AHEAD_TIME {
+                break;
+            }
             let spec = self.plan(planner, index)?;
             let case = build::build(self.oracle.op(), &spec, self.oracle.generator())?;
             let checked = self.check(&case, None, false)?;

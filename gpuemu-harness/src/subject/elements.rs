@@ -1,14 +1,17 @@
 //! Kernels that are compiled for elements of another size than a tensor has.
 
+use super::refusal::text;
 use gpuemu_contract::{Argument, DType, Launch};
 use gpuemu_ptx::fault::{Accessed, Fault, FaultKind};
 use gpuemu_ptx::memory::Place;
-use gpuemu_ptx::program::PointerAccess;
+use gpuemu_ptx::program::{Function, PointerAccess};
 
 /// What a kernel accesses through each tensor of its launch.
 #[derive(Clone, Debug, Default)]
 pub struct Elements {
     accesses: Vec<(String, PointerAccess)>,
+    /// What is no address and is used as one: the argument, the parameter's place, and the line of the PTX.
+    astray: Option<(String, usize, u32)>,
 }
 
 impl Elements {
@@ -24,7 +27,26 @@ impl Elements {
             // A sum of two pointers is none.
             tensors.next().is_none().then_some((name, access))
         };
-        Elements { accesses: accesses.into_iter().filter_map(of_tensor).collect() }
+        let address = |place: &u32| {
+            let argument = launch.args.get(*place as usize);
+            argument.is_none_or(|argument| matches!(argument, Argument::Tensor(_) | Argument::Workspace(_)))
+        };
+        let astray = accesses.iter().find_map(|access| {
+            let &first = access.parameters.first().filter(|_| !access.parameters.iter().any(address))?;
+            Some((text(launch.args.get(first as usize)?), first as usize, access.line))
+        });
+        Elements { accesses: accesses.into_iter().filter_map(of_tensor).collect(), astray }
+    }
+
+    /// That an argument which is no tensor goes to a parameter that the kernel reads or writes through: two have changed
+    /// places, most likely. `entry` is the kernel's.
+    pub fn astray(&self, entry: &Function) -> Option<String> {
+        let (argument, place, line) = self.astray.as_ref()?;
+        let name = &entry.parameters.get(*place)?.name;
+        Some(format!(
+            "`args` of [kernels.launch] hand \"{argument}\" to `{name}`, which the kernel uses as an address (PTX line {line}): \
+             is the order that of its parameters?"
+        ))
     }
 
     /// Of the first tensor whose elements are not what the kernel takes them for, where its code leaves no doubt: a type that

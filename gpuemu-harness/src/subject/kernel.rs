@@ -10,9 +10,10 @@ use crate::tensor::Tensor;
 use gpuemu_contract::{Argument, DType, Kernel, Launch, Op, OutputShape};
 use gpuemu_ptx::arch::Arch;
 use gpuemu_ptx::emulate::{Cancel, Counters, Device, Module, Options, Printed, Sanitizers};
-use gpuemu_ptx::fault::Fault;
+use gpuemu_ptx::fault::{Fault, FaultKind};
 use gpuemu_ptx::program::{Program, pointer_accesses};
 use std::fmt::Write;
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,14 +39,14 @@ pub struct KernelSubject {
 pub struct Watch {
     /// What is watched instead of what the kernel asks for.
     pub sanitizers: Option<Sanitizers>,
+    /// Instructions that a block may run instead of what the launch says.
+    pub budget: Option<NonZeroU64>,
     /// Whether what is executed is counted.
     pub counters: bool,
     /// What ends a launch before its kernel does.
     pub cancel: Option<Cancel>,
 }
 
-/// Instructions of one block, those of each warp counted, after which it counts as a loop without end.
-const BUDGET: u64 = 1 << 26;
 /// Lines that a kernel printed which a failure shows.
 const PRINTED: usize = 8;
 
@@ -131,7 +132,7 @@ impl KernelSubject {
 
     fn load(&self) -> std::result::Result<(Device, Module), gpuemu_ptx::Error> {
         let options = Options {
-            budget: BUDGET,
+            budget: self.watch.budget.map_or(self.launch.budget, NonZeroU64::get),
             sanitizers: self.watch.sanitizers.unwrap_or(Sanitizers::ALL),
             counters: self.watch.counters,
             cancel: self.watch.cancel.clone(),
@@ -170,7 +171,7 @@ impl KernelSubject {
         };
         let mismatch = self.elements.mismatch(dtype);
         if let Some(fault) = &launched.fault {
-            let told = mismatch.or_else(|| straddles(fault, dtype));
+            let told = self.elements.astray(entry).or(mismatch).or_else(|| straddles(fault, dtype));
             return Err(faulted(fault, told.as_deref(), &launched.printed));
         }
         call.notes.extend(mismatch);
@@ -217,6 +218,9 @@ impl Subject for KernelSubject {
 /// The fault of a launch, what else there is to tell of it, and what the kernel printed before it.
 fn faulted(fault: &Fault, told: Option<&str>, printed: &[Printed]) -> SubjectError {
     let mut message = fault.to_string();
+    if fault.kind == FaultKind::Runaway {
+        message += "\n  `budget` of [kernels.launch], or GPUEMU_BUDGET, lets it run for longer";
+    }
     if let Some(line) = told {
         let _ = write!(message, "\n  {line}");
     }

@@ -4,7 +4,7 @@ use super::{REFUSED, SubjectError};
 use gpuemu_contract::{Argument, Expression, Launch};
 use gpuemu_ptx::emulate::{Refused, Shape};
 use gpuemu_ptx::fault::Fault;
-use gpuemu_ptx::program::{Function, ScalarType};
+use gpuemu_ptx::program::{Function, Parameter, ScalarType};
 use std::fmt::Display;
 
 /// The error of a launch that a driver refuses.
@@ -19,14 +19,14 @@ pub fn refused(fault: &Fault, what: Refused, launch: &Launch, shape: Shape, entr
         ),
         Refused::Kernel => (false, "it is the kernel that asks for so much, whatever the launch".to_owned()),
         Refused::Arguments => {
-            let parameters = entry.parameters.iter().map(|parameter| match ScalarType::from(parameter.ty) {
-                ty if ty.bytes() == parameter.size => ty.to_string(),
-                _ => format!("{} bytes", parameter.size),
-            });
+            let parameters = entry.parameters.iter().map(taken);
             let given = launch.args.iter().map(|argument| format!("\"{}\"", text(argument)));
             (false, format!("the kernel takes {}; `args` of [kernels.launch] are {}", list(parameters), list(given)))
         }
-        Refused::Kind(place) => (false, format!("`args` of [kernels.launch] hand it \"{}\"", argument(place))),
+        Refused::Kind(place) => {
+            let hand = format!("`args` of [kernels.launch] hand it \"{}\"", argument(place));
+            (false, format!("{hand}\n  in order, {}", handed(launch, entry)))
+        }
         Refused::Value(place) => {
             let depends = launch.args.get(place).is_some_and(argument_varies);
             (depends, format!("`args` of [kernels.launch] hand it \"{}\"", argument(place)))
@@ -37,6 +37,27 @@ pub fn refused(fault: &Fault, what: Refused, launch: &Launch, shape: Shape, entr
         true => SubjectError { kind: fault.kind.name(), message, fault: true },
         false => every_case(message),
     }
+}
+
+/// What a parameter takes.
+fn taken(parameter: &Parameter) -> String {
+    match ScalarType::from(parameter.ty) {
+        ty if ty.bytes() == parameter.size => ty.to_string(),
+        _ => format!("{} bytes", parameter.size),
+    }
+}
+
+/// What each parameter is handed: two that changed places are seen side by side.
+fn handed(launch: &Launch, entry: &Function) -> String {
+    let pairs = entry.parameters.iter().zip(&launch.args).map(|(parameter, argument)| {
+        let kind = match argument {
+            Argument::Tensor(_) => "the tensor ",
+            Argument::Integer(_) => "the integer ",
+            Argument::Workspace(_) | Argument::Typed(..) => "",
+        };
+        format!("`{}` ({}) is handed {kind}\"{}\"", parameter.name, taken(parameter), text(argument))
+    });
+    list(pairs)
 }
 
 /// The error of a launch that no case changes.
@@ -60,7 +81,7 @@ fn argument_varies(argument: &Argument) -> bool {
 }
 
 /// An argument as it is written.
-fn text(argument: &Argument) -> String {
+pub fn text(argument: &Argument) -> String {
     match argument {
         Argument::Tensor(name) => name.clone(),
         Argument::Integer(expression) => expression.to_string(),

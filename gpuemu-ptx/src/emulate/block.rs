@@ -2,8 +2,8 @@
 
 use super::context::{Barrier, BlockState, Context};
 use super::launch::mixed;
-use super::problem::Trouble;
-use super::warp::{Outcome, Warp};
+use super::problem::{Reason, Trouble, Wait};
+use super::warp::{Outcome, Saved, Warp};
 use crate::fault::Action;
 use crate::memory::shadow::Finding;
 use crate::memory::{Local, Shared, shadow};
@@ -14,6 +14,24 @@ const SLICE: u64 = 1 << 16;
 /// Rounds over the warps of a block before other blocks run, where blocks may wait for each other.
 const ROUNDS: u32 = 4;
 
+/// Instructions of a block before it is asked whether all of it stands still, at first.
+const FIRST_LOOK: u64 = 1 << 16;
+
+/// The same in a launch in which some have waited.
+const FIRST_OF_MANY: u64 = 1 << 12;
+
+/// Instructions between two such questions, at most.
+const SELDOM: u64 = 1 << 22;
+
+/// Rounds over the warps that such a question takes at most.
+const LOOKS: u32 = 16;
+
+/// Instructions that a warp runs in one of them, and loops that begin again meanwhile; more where questions are seldom.
+const LOOK: (u64, u64) = (1 << 10, 4);
+
+/// Places at which threads wait that are told apart, at most.
+const WAITS: usize = 64;
+
 /// A block and its warps.
 pub struct Block<'a> {
     /// What instructions see of it.
@@ -22,6 +40,24 @@ pub struct Block<'a> {
     /// What sanitizers remember of it.
     shadow: Option<shadow::Block<'a>>,
     steps: u64,
+    /// From how many of its instructions on it is asked whether it stands still, and how many pass between.
+    next_look: u64,
+    between_looks: u64,
+    /// Whether it stood still when it ran last.
+    stands: bool,
+}
+
+/// What a round over the warps of a block came to.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    /// All threads have left.
+    finished: bool,
+    /// Something was done.
+    moved: bool,
+    /// Every warp that is left waits for a barrier or stands still.
+    quiet: bool,
+    /// Some warp stands still.
+    still: bool,
 }
 
 /// How a run of a block ended.
@@ -31,6 +67,11 @@ pub enum BlockOutcome {
     Finished,
     /// Others may run first.
     Paused,
+    /// Nothing in it will change unless other blocks change memory, or nothing at all.
+    Still {
+        /// Whether it reads memory that other blocks can write.
+        sees_others: bool,
+    },
     /// The warp of this number stopped at this instruction; the context says why.
     Fault {
         /// The warp.
@@ -68,7 +109,7 @@ impl<'a> Block<'a> {
             Some(grid) => Some(shadow::Block::new(context.global, grid, launch.shared)?),
             None => None,
         };
-        Some(Self { state, warps, shadow, steps: 0 })
+        Some(Self { state, warps, shadow, steps: 0, next_look: 0, between_looks: 0, stands: false })
     }
 
     /// Makes it the block of this number, before its first instruction.
@@ -85,6 +126,8 @@ impl<'a> Block<'a> {
             local.reset();
         }
         self.steps = 0;
+        let first_look = if context.has_waited { FIRST_OF_MANY } else { FIRST_LOOK };
+        (self.next_look, self.between_looks, self.stands) = (first_look, first_look, false);
         if let Some(shadow) = &mut self.shadow {
             shadow.start(number as u32, context.launch.warps());
         }
@@ -106,49 +149,16 @@ impl<'a> Block<'a> {
 
     fn rounds(&mut self, context: &mut Context<'a>, cooperative: bool) -> BlockOutcome {
         let mut round = 0;
+        if self.stands
+            && let Some(outcome) = self.look(context)
+        {
+            return outcome;
+        }
         loop {
-            let (mut finished, mut moved) = (true, false);
-            let count = self.warps.len();
-            let shift = context.launch.seed.map_or(0, |seed| shuffled(seed, context.block.number, round));
-            for turn in 0..count {
-                let index = match context.launch.seed {
-                    None => turn,
-                    Some(_) => permuted(turn, count, shift),
-                };
-                if self.warps[index].is_finished() {
-                    continue;
-                }
-                if context.watch.is_over() {
-                    context.trouble = Some(Trouble::Cancelled { lane: 0 });
-                    return BlockOutcome::Fault { warp: index as u32, place: self.warps[index].place() };
-                }
-                let warp = &mut self.warps[index];
-                let before = context.steps;
-                match warp.run(context, SLICE) {
-                    Outcome::Finished => {
-                        moved = true;
-                        if let Some(shadow) = &mut context.shadow {
-                            shadow.retire(index as u32);
-                        }
-                    }
-                    Outcome::Blocked => {
-                        finished = false;
-                        moved |= context.steps != before;
-                    }
-                    Outcome::Paused => (finished, moved) = (false, true),
-                    Outcome::Fault => {
-                        let outcome = BlockOutcome::Fault { warp: index as u32, place: self.warps[index].stopped };
-                        return self.writer(index, context).unwrap_or(outcome);
-                    }
-                }
-                while let Some((barrier, result)) = context.opened() {
-                    moved = true;
-                    if let Some(outcome) = self.passed(barrier, context) {
-                        return outcome;
-                    }
-                    self.open(barrier, result);
-                }
-            }
+            let Round { finished, moved, quiet, still } = match self.round(context, round, false) {
+                Ok(round) => round,
+                Err(outcome) => return outcome,
+            };
             if finished {
                 return BlockOutcome::Finished;
             }
@@ -161,9 +171,140 @@ impl<'a> Block<'a> {
             if !moved {
                 return self.deadlock(context);
             }
+            if (quiet && still || context.steps >= self.next_look)
+                && let Some(outcome) = self.look(context)
+            {
+                return outcome;
+            }
             round += 1;
             if cooperative && round % ROUNDS == 0 {
                 return BlockOutcome::Paused;
+            }
+        }
+    }
+
+    /// Each warp in turn, for a while; where it is watched, until it stands still or something has changed.
+    fn round(&mut self, context: &mut Context<'a>, round: u32, watched: bool) -> Result<Round, BlockOutcome> {
+        let mut went = Round { finished: true, moved: false, quiet: true, still: false };
+        let (most, turns) = (LOOK.0.max(self.between_looks >> 8), LOOK.1.max(self.between_looks >> 14));
+        let count = self.warps.len();
+        let shift = context.launch.seed.map_or(0, |seed| shuffled(seed, context.block.number, round));
+        for turn in 0..count {
+            let index = match context.launch.seed {
+                None => turn,
+                Some(_) => permuted(turn, count, shift),
+            };
+            if self.warps[index].is_finished() {
+                continue;
+            }
+            if context.watch.is_over() {
+                context.trouble = Some(Trouble::Cancelled { lane: 0 });
+                return Err(BlockOutcome::Fault { warp: index as u32, place: self.warps[index].place() });
+            }
+            let warp = &mut self.warps[index];
+            let before = context.steps;
+            let outcome = match watched {
+                true => warp.run_watched(context, (most.max(warp.looks.0), turns.max(warp.looks.1))),
+                false => warp.run(context, SLICE),
+            };
+            match outcome {
+                Outcome::Finished => {
+                    went.moved = true;
+                    if let Some(shadow) = &mut context.shadow {
+                        shadow.retire(index as u32);
+                    }
+                }
+                Outcome::Blocked => {
+                    went.finished = false;
+                    went.moved |= context.steps != before;
+                }
+                Outcome::Still => (went.finished, went.moved, went.still) = (false, true, true),
+                Outcome::Paused => (went.finished, went.moved, went.quiet) = (false, true, false),
+                Outcome::Fault => {
+                    let outcome = BlockOutcome::Fault { warp: index as u32, place: self.warps[index].stopped };
+                    return Err(self.writer(index, context).unwrap_or(outcome));
+                }
+            }
+            while let Some((barrier, result)) = context.opened() {
+                went.moved = true;
+                if let Some(outcome) = self.passed(barrier, context) {
+                    return Err(outcome);
+                }
+                self.open(barrier, result);
+            }
+            if watched && !went.quiet {
+                // The others have their turn in the next round.
+                break;
+            }
+        }
+        Ok(went)
+    }
+
+    /// Asks whether it stands still: whether all its warps come back to where they were, while nothing changes that any
+    /// of them could see. How it ended, or `None` where it goes on.
+    fn look(&mut self, context: &mut Context<'a>) -> Option<BlockOutcome> {
+        self.stands = false;
+        self.warps.iter_mut().for_each(|warp| warp.polls.clear());
+        context.sees_others = false;
+        let changes = context.changes;
+        let mut before: Option<(Vec<Saved>, [Barrier; super::context::BARRIERS], u32)> = None;
+        for round in 1..=LOOKS {
+            let Round { finished, moved, quiet, .. } = match self.round(context, round, true) {
+                Ok(round) => round,
+                Err(outcome) => return Some(outcome),
+            };
+            if finished {
+                return Some(BlockOutcome::Finished);
+            }
+            if !moved {
+                return Some(self.deadlock(context));
+            }
+            if !quiet || context.changes != changes || !self.warps.iter().all(Warp::is_complete) {
+                break;
+            }
+            if let Some((warps, barriers, touched)) = &before
+                && *touched == context.block.touched
+                && *barriers == context.block.barriers
+                && self.warps.iter().zip(warps).all(|(warp, saved)| warp.is(saved))
+            {
+                self.stands = true;
+                context.has_waited = true;
+                return Some(BlockOutcome::Still { sees_others: context.sees_others });
+            }
+            if round.is_power_of_two() {
+                let warps = self.warps.iter().map(Warp::saved).collect();
+                before = Some((warps, context.block.barriers, context.block.touched));
+            }
+        }
+        self.between_looks = SELDOM.min(2 * self.between_looks);
+        self.next_look = context.steps + self.between_looks;
+        None
+    }
+
+    /// Adds what its threads wait for, once it stands still.
+    pub fn waits(&self, waits: &mut Vec<Wait>) {
+        for warp in &self.warps {
+            for (lanes, place, reason) in warp.waits() {
+                let known = waits.iter().position(|wait| {
+                    wait.place == place
+                        && match (wait.reason, reason) {
+                            (Reason::Memory(one), Reason::Memory(other)) => {
+                                // Of shared memory every block has its own.
+                                one.address == other.address && one.space == other.space && one.value == other.value
+                            }
+                            (one, other) => one == other,
+                        }
+                });
+                let threads = u64::from(lanes.count_ones());
+                match known {
+                    Some(known) => waits[known].threads += threads,
+                    None if waits.len() == WAITS => {}
+                    None => {
+                        let lane = lanes.trailing_zeros();
+                        let (block, thread) = (self.state.position, self.thread(warp.index, lane));
+                        waits.push(Wait { block, thread, lane, threads, place, reason });
+                    }
+                }
             }
         }
     }
@@ -234,7 +375,7 @@ impl<'a> Block<'a> {
                         stopped |= 1 << index;
                     }
                     Outcome::Finished => moved = true,
-                    Outcome::Blocked | Outcome::Paused => moved |= context.steps != before,
+                    Outcome::Blocked | Outcome::Still | Outcome::Paused => moved |= context.steps != before,
                 }
                 while let Some((barrier, result)) = context.opened() {
                     self.open(barrier, result);

@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::counters::Counted;
 use super::demand::Demand;
+use super::effects::Effect;
 use super::op::Op;
 use super::registers::Row;
 use crate::program::FunctionId;
@@ -37,6 +38,8 @@ pub struct Code {
     pub sites: Vec<u32>,
     /// For each of them what is wanted of what it loads.
     pub demands: Vec<Demand>,
+    /// For each operation what it changes or sees beside registers.
+    pub effects: Vec<Effect>,
     /// Barriers of the block, and places at which a thread has passed one by: instructions of the entry.
     pub passed: FxHashSet<(u32, u32)>,
     /// The entry.

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use rustc_hash::FxHashMap;
+
 use super::cancel::Watch;
 use super::code::Code;
 use super::counters::Count;
@@ -38,6 +40,12 @@ pub struct Context<'a> {
     pub steps: u64,
     /// How many it may run.
     pub limit: u64,
+    /// Grows with all that is done but what is watched and changes nothing that could be read.
+    pub changes: u64,
+    /// Whether lanes have stood still in this launch, as this worker knows.
+    pub has_waited: bool,
+    /// Whether what was watched read memory that other blocks can write.
+    pub sees_others: bool,
     /// Whether the launch shall end.
     pub watch: Watch<'a>,
     /// What an instruction found wrong.
@@ -46,6 +54,8 @@ pub struct Context<'a> {
     pub wrapped: Option<Wrapped>,
     /// What is counted of each instruction; empty where nothing is.
     pub counts: Vec<Count>,
+    /// Threads that `malloc` gave null, by block and warp, and how much the last of them asked for.
+    pub out_of_heap: FxHashMap<(u64, u32), (u32, u64)>,
     /// Bytes that `malloc` gave out.
     pub heap: &'a AtomicU64,
     /// What was printed, as far as there is room.
@@ -71,7 +81,7 @@ pub struct BlockState {
 }
 
 /// A barrier of the block.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Barrier {
     /// Threads that came.
     threads: u32,

@@ -12,6 +12,7 @@ use super::butterfly::Butterflies;
 use super::code::{Code, NOWHERE, Origin, Routine};
 use super::counters::Counted;
 use super::demand::{self, Demand, Uses};
+use super::effects::{self, Touch};
 use super::index::Indices;
 use super::layout::Layout;
 use super::op::{self, Body, Op, Run, Signal};
@@ -66,6 +67,8 @@ pub struct Decoder<'a> {
     demands: Vec<Demand>,
     uses: Uses,
     butterflies: Butterflies,
+    /// Operations that access memory, in order.
+    touches: Vec<(u32, Touch)>,
     /// Whether something was found that ties blocks together.
     pub ordered: bool,
     /// Whether something takes local memory at run time.
@@ -143,6 +146,7 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
                 exact: (0, 0, Vec::new()),
                 sites: Vec::new(),
                 demands: Vec::new(),
+                touches: Vec::new(),
                 uses: Uses::new(function),
                 butterflies: Butterflies::new(program, function),
                 ops: Vec::new(),
@@ -173,6 +177,7 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
     }
     decoder.constants.rows.reverse();
     Ok(Code {
+        effects: effects::effects(program, &decoder.origins, &decoder.touches),
         ops: decoder.ops,
         origins: decoder.origins,
         constants: decoder.constants.rows.into_boxed_slice(),
@@ -328,6 +333,12 @@ impl<'a> Decoder<'a> {
         self.ops.push(op);
         self.origins.push(self.origin);
         self.ops.len() as u32 - 1
+    }
+
+    /// Appends an operation that accesses memory.
+    pub fn emit_access(&mut self, op: Op, touch: Touch) -> u32 {
+        self.touches.push((self.ops.len() as u32, touch));
+        self.emit(op)
     }
 
     /// Appends the end of a function, which gives back what it took of the stack.

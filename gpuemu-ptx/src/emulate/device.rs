@@ -13,6 +13,7 @@ use crate::arch::Arch;
 use crate::error::{Error, Result};
 use crate::fault::{Accessed, Action, CudaError, Fault, FaultKind};
 use crate::memory::{Global, Place, Region, Role, shadow};
+use crate::occupancy::Footprint;
 use crate::program::{Function, Program};
 
 /// A device of one architecture, with its own memory.
@@ -95,6 +96,8 @@ const PARAMETERS: u64 = 1 << 15;
 const DEPTH: u32 = 4096;
 /// Local memory of a thread that calls functions: CUDA's default is 1 KiB beside the frames that are known.
 const STACK: u32 = 1 << 14;
+/// Blocks that are on a device at once, at least.
+const LEAST_RESIDENT: u64 = 1024;
 
 impl Device {
     /// A device without modules.
@@ -205,6 +208,7 @@ impl Device {
             parameter_base: self.parameters,
             number: self.launches,
             multiprocessors: self.options.multiprocessors,
+            resident: self.resident(shape, code.shared),
             seed: self.options.seed,
             sanitizers: self.options.sanitizers,
         };
@@ -240,6 +244,15 @@ impl Device {
             Some(Fault { accessed: Some(accessed), ..Fault::new(FaultKind::OutputNotWritten, "") }.because(detail))
         };
         outputs.filter_map(fault).collect()
+    }
+
+    /// Blocks that are on the device at once, as far as shared memory and threads decide it; at least as many as on a GPU
+    /// of many multiprocessors.
+    fn resident(&self, shape: Shape, fixed: u32) -> u64 {
+        let threads = shape.block.iter().product();
+        let footprint = Footprint { shared: fixed + shape.shared, threads, ..Footprint::default() };
+        let blocks = u64::from(self.arch.occupancy(footprint).blocks);
+        (blocks * u64::from(self.options.multiprocessors)).max(LEAST_RESIDENT)
     }
 
     /// Whether a driver would take the launch.

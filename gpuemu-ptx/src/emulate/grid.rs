@@ -11,11 +11,8 @@ use super::context::{BARRIERS, Barrier, BlockState, Context};
 use super::counters::{self, Count};
 use super::launch::Launch;
 use super::output::{Output, Printed};
-use super::problem::{Trouble, Wrapped};
+use super::problem::{Reason, Trouble, Wait, Wrapped};
 use crate::memory::{Cache, Global, Shared, shadow};
-
-/// Blocks that wait for others at once, where blocks are run in turn.
-const RESIDENT: usize = 1024;
 
 /// Blocks that a worker takes up at once, where blocks run side by side.
 const MOST_TOGETHER: u64 = 16;
@@ -48,16 +45,26 @@ pub struct Stopped {
     pub trouble: Trouble,
     /// An index that wrapped around before, in the same lane.
     pub wrapped: Option<Wrapped>,
+    /// Bytes that the thread asked `malloc` for, which gave it null.
+    pub out_of_heap: Option<u64>,
 }
+
+/// Blocks that a worker puts aside, at most.
+const ASIDE: usize = 256;
+
+/// A block that was taken up after so many others.
+type Turn<'a> = (u64, Block<'a>);
 
 /// What a worker of the host found.
 #[derive(Default)]
-struct Found {
+struct Found<'a> {
     /// With the turn of the block.
     printed: Vec<(u64, Vec<Printed>)>,
     instructions: u64,
     counts: Vec<Count>,
     stopped: Option<Stopped>,
+    /// Blocks that stand still until others have written.
+    aside: Vec<Turn<'a>>,
 }
 
 fn context<'a>(
@@ -86,10 +93,14 @@ fn context<'a>(
         },
         steps: 0,
         limit: launch.budget,
+        changes: 0,
+        has_waited: false,
+        sees_others: false,
         watch,
         trouble: None,
         wrapped: None,
         counts: vec![Count::default(); code.counted.len()],
+        out_of_heap: Default::default(),
         heap,
         printed: Output::new(),
     }
@@ -114,7 +125,7 @@ pub fn run(
     }
     let mut found = Vec::new();
     if code.ordered {
-        found.push(in_turn(code, launch, global, grid, &heap, end.asking()));
+        found.push(in_turn(code, launch, global, grid, &heap, end.asking(), None));
     } else {
         // Blocks next to each other often share a page or a line of the host's cache: one worker takes several.
         let together = (blocks / (threads as u64 * 16)).clamp(1, MOST_TOGETHER);
@@ -141,6 +152,12 @@ pub fn run(
                 }
             }
         });
+    }
+    // Blocks that stand still go on once all others have run.
+    let mut aside: Vec<_> = found.iter_mut().flat_map(|one| std::mem::take(&mut one.aside)).collect();
+    if !aside.is_empty() && found.iter().all(|one| one.stopped.is_none()) {
+        aside.sort_by_key(|(turn, _)| *turn);
+        found.push(in_turn(code, launch, global, grid, &heap, end.asking(), Some(aside.into())));
     }
     let mut report = Report::default();
     let mut printed = Vec::new();
@@ -169,6 +186,7 @@ fn no_room(launch: &Launch) -> Stopped {
         place: 0,
         trouble: Trouble::StackOverflow { lane: 0, depth: launch.depth },
         wrapped: None,
+        out_of_heap: None,
     }
 }
 
@@ -183,15 +201,15 @@ struct Queue {
 }
 
 /// One worker: takes blocks in order until none is left, or an earlier one has stopped.
-fn side_by_side(
-    code: &Code,
-    launch: &Launch,
-    global: &Global,
-    grid: Option<&shadow::Grid>,
-    heap: &AtomicU64,
+fn side_by_side<'a>(
+    code: &'a Code,
+    launch: &'a Launch,
+    global: &'a Global,
+    grid: Option<&'a shadow::Grid>,
+    heap: &'a AtomicU64,
     queue: &Queue,
-    watch: Watch<'_>,
-) -> Found {
+    watch: Watch<'a>,
+) -> Found<'a> {
     let mut found = Found::default();
     let mut context = context(code, launch, global, grid, heap, watch);
     let Some(mut block) = Block::new(&context) else {
@@ -217,18 +235,33 @@ fn side_by_side(
         if !printed.is_empty() {
             found.printed.push((turn, printed));
         }
-        if let BlockOutcome::Fault { warp, place } = outcome {
+        if let BlockOutcome::Still { sees_others } = outcome {
+            // What it waits for, other blocks may write yet.
+            if sees_others
+                && launch.blocks() > 1
+                && found.aside.len() < ASIDE
+                && let Some(next) = Block::new(&context)
+            {
+                found.aside.push((turn, std::mem::replace(&mut block, next)));
+                continue;
+            }
+            found.stopped = Some(stands_still(&[&(turn, block)], 0));
+        } else if let BlockOutcome::Fault { warp, place } = outcome {
             found.stopped = Some(stopped(&block, turn, &mut context, warp, place));
-            queue.first_stopped.fetch_min(turn, Relaxed);
-            found.counts = context.counts;
-            return found;
+        } else {
+            continue;
         }
+        queue.first_stopped.fetch_min(turn, Relaxed);
+        found.counts = context.counts;
+        return found;
     }
 }
 
 fn stopped(block: &Block<'_>, turn: u64, context: &mut Context<'_>, warp: u32, place: u32) -> Stopped {
     let trouble = context.trouble.take().unwrap_or(Trouble::Trap { lane: 0 });
+    let refused = context.out_of_heap.get(&(block.state.number, warp));
     Stopped {
+        out_of_heap: refused.filter(|(lanes, _)| lanes >> (trouble.lane() % 32) & 1 != 0).map(|(_, bytes)| *bytes),
         turn,
         block: block.state.position,
         thread: block.thread(warp, trouble.lane()),
@@ -238,22 +271,65 @@ fn stopped(block: &Block<'_>, turn: u64, context: &mut Context<'_>, warp: u32, p
     }
 }
 
-/// All blocks in order, each for a while: those that wait for others are taken up again.
-fn in_turn(
-    code: &Code,
-    launch: &Launch,
-    global: &Global,
-    grid: Option<&shadow::Grid>,
-    heap: &AtomicU64,
-    watch: Watch<'_>,
-) -> Found {
+/// No thread of these blocks will do anything but wait.
+fn stands_still(blocks: &[&Turn<'_>], unstarted: u64) -> Stopped {
+    let mut blocks = blocks.to_vec();
+    blocks.sort_by_key(|(turn, _)| *turn);
+    let mut waits: Vec<Wait> = Vec::new();
+    blocks.iter().for_each(|(_, block)| block.waits(&mut waits));
+    // Threads that wait for nothing keep all others waiting; else those that wait for memory say most.
+    let rank = |wait: &Wait| match wait.reason {
+        Reason::Nothing => 0,
+        Reason::Memory(poll) if poll.ordered => 1,
+        Reason::Memory(_) => 2,
+        Reason::Barrier | Reason::Lanes => 3,
+    };
+    waits.sort_by_key(rank);
+    if let [first, ..] = &mut waits[..]
+        && rank(first) == 3
+    {
+        // Barriers that open again and again.
+        first.reason = Reason::Nothing;
+    }
+    let first = waits.first().cloned();
+    let trouble = Trouble::Standstill {
+        lane: first.as_ref().map_or(0, |first| first.lane),
+        waits,
+        unstarted,
+        resident: blocks.len() as u64,
+    };
+    Stopped {
+        turn: blocks.first().map_or(0, |(turn, _)| *turn),
+        block: first.as_ref().map_or([0; 3], |first| first.block),
+        thread: first.as_ref().map_or([0; 3], |first| first.thread),
+        place: first.map_or(0, |first| first.place),
+        trouble,
+        wrapped: None,
+        out_of_heap: None,
+    }
+}
+
+/// All blocks in order, each for a while: those that wait for others are taken up again. `waiting`: these blocks alone,
+/// which have begun.
+fn in_turn<'a>(
+    code: &'a Code,
+    launch: &'a Launch,
+    global: &'a Global,
+    grid: Option<&'a shadow::Grid>,
+    heap: &'a AtomicU64,
+    watch: Watch<'a>,
+    waiting: Option<VecDeque<Turn<'a>>>,
+) -> Found<'a> {
     let mut found = Found::default();
     let mut context = context(code, launch, global, grid, heap, watch);
-    let (mut waiting, mut spare): (VecDeque<(u64, Block<'_>)>, Vec<Block<'_>>) = (VecDeque::new(), Vec::new());
+    let mut next = if waiting.is_some() { launch.blocks() } else { 0 };
+    let mut waiting = waiting.unwrap_or_default();
+    let mut spare: Vec<Block<'_>> = Vec::new();
     let order = launch.order();
-    let mut next = 0;
+    // Blocks that stood still one after the other, with nothing changed since.
+    let (mut still, mut changes) = (0, 0);
     loop {
-        let begins = next < launch.blocks() && waiting.len() < RESIDENT;
+        let begins = next < launch.blocks() && (waiting.len() as u64) < launch.resident;
         let (turn, mut block) = if begins {
             let Some(mut block) = spare.pop().or_else(|| Block::new(&context)) else {
                 found.stopped = Some(no_room(launch));
@@ -281,6 +357,24 @@ fn in_turn(
         match outcome {
             BlockOutcome::Finished => spare.push(block),
             BlockOutcome::Paused => waiting.push_back((turn, block)),
+            BlockOutcome::Still { sees_others } => {
+                still = if context.changes == changes { still + 1 } else { 1 };
+                changes = context.changes;
+                waiting.push_back((turn, block));
+                let full = next == launch.blocks() || waiting.len() as u64 == launch.resident;
+                let stopped = if !sees_others {
+                    waiting.back().map(|block| stands_still(&[block], 0))
+                } else if still >= waiting.len() && full {
+                    Some(stands_still(&waiting.iter().collect::<Vec<_>>(), launch.blocks() - next))
+                } else {
+                    None
+                };
+                if stopped.is_some() {
+                    found.stopped = stopped;
+                    found.counts = context.counts;
+                    return found;
+                }
+            }
             BlockOutcome::Fault { warp, place } => {
                 found.stopped = Some(stopped(&block, turn, &mut context, warp, place));
                 found.counts = context.counts;

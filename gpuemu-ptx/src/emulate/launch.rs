@@ -29,6 +29,8 @@ pub struct Launch {
     pub number: u64,
     /// Multiprocessors that the device has: `%nsmid`.
     pub multiprocessors: u32,
+    /// Blocks that the device holds at once: others begin when these have ended.
+    pub resident: u64,
     /// What is watched.
     pub sanitizers: Sanitizers,
     /// The order of blocks and warps, where it is not the usual one.

@@ -13,6 +13,7 @@ mod counters;
 mod decode;
 mod demand;
 mod device;
+mod effects;
 mod grid;
 mod hoist;
 mod index;

@@ -1,5 +1,6 @@
 //! What can go wrong while code runs, as instructions find it.
 
+use super::warp::Poll;
 use crate::fault::Action;
 use crate::memory::Problem;
 use crate::memory::shadow::Finding;
@@ -138,6 +139,17 @@ pub enum Trouble {
         /// What is wrong.
         reason: &'static str,
     },
+    /// Threads that come back to where they were again and again, with nothing changed, and all others wait.
+    Standstill {
+        /// The first lane of the first of them.
+        lane: u32,
+        /// All of them; the first is the one to tell of.
+        waits: Vec<Wait>,
+        /// Blocks that have not begun.
+        unstarted: u64,
+        /// Blocks that have.
+        resident: u64,
+    },
     /// The launch ran more instructions than it may.
     Runaway {
         /// The first lane.
@@ -180,6 +192,36 @@ pub struct Wrapped {
     pub action: Action,
 }
 
+/// Threads that wait at one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The block of the first of them.
+    pub block: [u32; 3],
+    /// The first of them.
+    pub thread: [u32; 3],
+    /// Its lane.
+    pub lane: u32,
+    /// How many there are.
+    pub threads: u64,
+    /// The instruction.
+    pub place: u32,
+    /// What they wait for.
+    pub reason: Reason,
+}
+
+/// What threads wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Nothing: they go round a loop that has no end.
+    Nothing,
+    /// Another value in memory.
+    Memory(Poll),
+    /// A barrier of the block.
+    Barrier,
+    /// Other lanes of their warp.
+    Lanes,
+}
+
 impl Trouble {
     /// The lane that found it.
     pub fn lane(&self) -> u32 {
@@ -204,6 +246,7 @@ impl Trouble {
             | Self::BarrierPassed { lane, .. }
             | Self::Deadlock { lane, .. }
             | Self::BadBarrier { lane, .. }
+            | Self::Standstill { lane, .. }
             | Self::Runaway { lane, .. }
             | Self::Cancelled { lane }
             | Self::BadFree { lane, .. } => lane,

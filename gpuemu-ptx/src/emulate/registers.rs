@@ -12,7 +12,7 @@ pub const LANES: usize = 32;
 pub const FULL: u32 = u32::MAX;
 
 /// 32 bits of every lane.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(C, align(128))]
 pub struct Row(pub [u32; LANES]);
 
@@ -119,6 +119,11 @@ impl Registers {
     /// The current frame.
     pub fn frame(&self) -> Frame {
         self.frame
+    }
+
+    /// All rows and predicates, of every frame.
+    pub fn all(&self) -> (&[Row], &[u32]) {
+        (&self.rows, &self.predicates)
     }
 
     /// Makes predicates zero, as they are at the beginning of a block.

@@ -3,7 +3,7 @@
 use super::code::Code;
 use super::grid::Stopped;
 use super::launch::Launch;
-use super::problem::{Trouble, Wrapped};
+use super::problem::{Reason, Trouble, Wait, Wrapped};
 use crate::fault::{Accessed, Action, Fault, FaultKind, Other, Site, Thread};
 use crate::memory::shadow::{Finding, Seen};
 use crate::memory::{Global, Place};
@@ -59,9 +59,13 @@ pub fn fault(
             let wrapped = stopped
                 .wrapped
                 .filter(|wrapped| fault.accessed.as_ref().is_some_and(|accessed| accessed.address == wrapped.address));
-            match wrapped {
-                Some(wrapped) => fault.because(wrapped_to(wrapped, code, program)),
-                None => fault,
+            match (wrapped, stopped.out_of_heap) {
+                (Some(wrapped), _) => fault.because(wrapped_to(wrapped, code, program)),
+                (None, Some(bytes)) if fault.kind == FaultKind::NullPointer => fault.because(format!(
+                    "`malloc` has given this thread null: it asked for {bytes} bytes, and of the heap's {} too few were left",
+                    launch.heap
+                )),
+                (None, _) => fault,
             }
         }
     };
@@ -127,6 +131,68 @@ fn found(
         }
         _ => fault,
     }
+}
+
+/// Threads that wait which are told beside the first.
+const TOLD: usize = 3;
+
+/// Threads that wait for ever.
+fn standstill(
+    waits: &[Wait],
+    (unstarted, resident): (u64, u64),
+    new: impl Fn(FaultKind) -> Fault,
+    global: &Global,
+    code: &Code,
+    launch: &Launch,
+    program: &Program,
+) -> Fault {
+    let [first, others @ ..] = waits else { return new(FaultKind::Deadlock) };
+    let (fault, mut lines) = match first.reason {
+        Reason::Nothing => {
+            let text =
+                "it comes back here for ever: its registers are what they were, and nothing in memory has changed";
+            (new(FaultKind::Endless), vec![text.to_owned()])
+        }
+        Reason::Memory(poll) => {
+            let place = place(poll.space, poll.address, poll.bytes, global, code, launch);
+            let accessed = Accessed { action: poll.action, bytes: poll.bytes, address: poll.address, place };
+            let value = if poll.bytes > 8 { "what is there".to_owned() } else { poll.value.to_string() };
+            let who = match first.threads {
+                1 => "it waits".to_owned(),
+                threads => format!("{threads} threads wait"),
+            };
+            let text = format!("{who} for another value than {value}, and no thread is left that could write one");
+            (Fault { accessed: Some(accessed), ..new(FaultKind::Deadlock) }, vec![text])
+        }
+        Reason::Barrier | Reason::Lanes => (new(FaultKind::Deadlock), Vec::new()),
+    };
+    for wait in others.iter().take(TOLD) {
+        let thread = Thread { block: wait.block, thread: Some(wait.thread) };
+        let (who, waits) = match wait.threads {
+            1 => (thread.to_string(), "waits"),
+            threads => (format!("{threads} threads, the first {thread},"), "wait"),
+        };
+        let at = site(wait.place, code, program);
+        lines.push(match wait.reason {
+            Reason::Nothing => format!("{who} {waits} for nothing, at {at}"),
+            Reason::Memory(poll) => {
+                let place = place(poll.space, poll.address, poll.bytes, global, code, launch);
+                format!("{who} {waits} for another value than {}, {place}, at {at}", poll.value)
+            }
+            Reason::Barrier => format!("{who} {waits} at the barrier at {at}"),
+            Reason::Lanes => format!("{who} {waits} for other lanes at {at}"),
+        });
+    }
+    let more: u64 = others.iter().skip(TOLD).map(|wait| wait.threads).sum();
+    if more != 0 {
+        lines.push(format!("and {more} more threads wait elsewhere"));
+    }
+    if unstarted != 0 {
+        lines.push(format!(
+            "{unstarted} blocks have not begun: {resident} are on the device at once, and all of them wait"
+        ));
+    }
+    fault.because(lines.join("\n  "))
 }
 
 /// What is at an address.
@@ -217,6 +283,9 @@ fn described(
             new(FaultKind::Deadlock).because(threads)
         }
         Trouble::BadBarrier { reason, .. } => new(FaultKind::IllegalInstruction).because(*reason),
+        Trouble::Standstill { waits, unstarted, resident, .. } => {
+            standstill(waits, (*unstarted, *resident), new, global, code, launch, program)
+        }
         Trouble::Runaway { budget, .. } => {
             new(FaultKind::Runaway).because(format!("the block ran {budget} instructions and has not ended"))
         }

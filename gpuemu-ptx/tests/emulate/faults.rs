@@ -30,7 +30,8 @@ fn every_fault_has_its_kind() {
         (".shared .b32 s[8]; mov.u32 %r1, s; ld.shared.u32 %r0, [%r1+32];", 32, FaultKind::OutOfBounds),
         (".local .b32 l[4]; mov.u64 %d0, l; st.local.u32 [%d0+16], 1;", 32, FaultKind::OutOfBounds),
         ("trap;", 32, FaultKind::Trap),
-        ("LOOP: bra.uni LOOP;", 32, FaultKind::Runaway),
+        ("LOOP: bra.uni LOOP;", 32, FaultKind::Endless),
+        ("LOOP: add.u32 %r0, %r0, 1; bra.uni LOOP;", 32, FaultKind::Runaway),
         (
             "setp.lt.u32 %p0, %lane, 16; @%p0 bra A; bra.uni B; A: bar.sync 0; bra.uni C; B: mov.u32 %r0, 1; C: bar.sync 1;",
             32,
@@ -85,9 +86,11 @@ fn the_first_block_that_goes_wrong_is_told_whatever_the_number_of_host_threads()
 fn a_launch_ends_once_that_is_asked_for() {
     // One block without end; many, of which the thread that asks runs none after its own; very many that end at once; blocks
     // that run in turn, since they wait for each other.
-    let forever = "LOOP: bra.uni LOOP;";
-    let rest_forever = "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 0; @%p0 bra END; LOOP: bra.uni LOOP; END: ret;";
-    let waiting = "WAIT: ld.acquire.gpu.global.u32 %r0, [%out]; setp.eq.u32 %p0, %r0, 0; @%p0 bra WAIT;";
+    // All of them count: a loop that does nothing else would be told at once.
+    let forever = "LOOP: add.u32 %r3, %r3, 1; bra.uni LOOP;";
+    let rest_forever = "mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 0; @%p0 bra END; LOOP: add.u32 %r3, %r3, 1; bra.uni LOOP; END: ret;";
+    let waiting =
+        "WAIT: ld.acquire.gpu.global.u32 %r0, [%out]; add.u32 %r3, %r3, 1; setp.eq.u32 %p0, %r0, 0; @%p0 bra WAIT;";
     let cases = [(forever, 1), (forever, 8), (rest_forever, 2), ("mov.u32 %r1, 1;", u32::MAX >> 1), (waiting, 3)];
     for (body, blocks) in cases {
         for threads in [1, 2] {

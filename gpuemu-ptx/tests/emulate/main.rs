@@ -13,4 +13,5 @@ mod launches;
 mod mutants;
 mod sanitizers;
 mod stack;
+mod waits;
 mod warps;

@@ -58,6 +58,7 @@ fn each_is_told_and_the_next_kernel_works() {
                 "read through a null pointer in add",
                 "PTX line 32",
                 "reads 4 bytes at 0x0",
+                "hand \"0\" to `a`, which the kernel uses as an address (PTX line 32)",
                 "cudaErrorIllegalAddress (700)",
             ],
         ),
@@ -71,7 +72,21 @@ fn each_is_told_and_the_next_kernel_works() {
             kernel(&format!("{malloc} {free} ld.global.u32 %r1, [%rd1+8];")),
             &["read after free in add", "8 bytes into the heap, of 4096 bytes, which was freed"],
         ),
-        (contract(""), kernel("L: bra L;"), &["kernel does not end in add", "instructions and has not ended"]),
+        (contract(""), kernel("L: bra L;"), &["kernel does not end in add", "comes back here for ever"]),
+        (
+            contract(""),
+            kernel("L: add.u32 %r1, %r1, 1; bra L;"),
+            &[
+                "kernel does not end in add",
+                "the block ran 67108864 instructions and has not ended",
+                "`budget` of [kernels.launch], or GPUEMU_BUDGET, lets it run for longer",
+            ],
+        ),
+        (
+            contract(&format!("{GRID}budget = 5000\nargs = [\"a\", \"b\", \"out\", \"N\"]\n")),
+            kernel("L: add.u32 %r1, %r1, 1; bra L;"),
+            &["the block ran 5000 instructions and has not ended"],
+        ),
         (contract(""), kernel(print), &["kernel does not end in add", "printed by thread", ": hello"]),
         (
             contract(""),
@@ -82,7 +97,10 @@ fn each_is_told_and_the_next_kernel_works() {
         (
             contract(""),
             kernel(&format!("L: {malloc} st.u64 [%rd1], %rd1; bra L;")),
-            &["write through a null pointer in add"],
+            &[
+                "write through a null pointer in add",
+                "`malloc` has given this thread null: it asked for 4096 bytes, and of the heap's 8388608 too few were left",
+            ],
         ),
         (contract(""), kernel(&format!("L: {malloc} bra L;")), &["kernel does not end in add"]),
         (

@@ -34,7 +34,25 @@ fn a_launch_that_no_case_changes_fails_once_and_is_not_kept() {
             &[],
             &["8 bytes for parameter `n` of 4 bytes", "`args` of [kernels.launch] hand it \"u64:1\""],
         ),
-        ("\"N\"]\n", "\"a\"]\n", &[], &["a pointer for parameter `n` of 4 bytes", "hand it \"a\""]),
+        (
+            "\"N\"]\n",
+            "\"a\"]\n",
+            &[],
+            &[
+                "a pointer for parameter `n` of 4 bytes",
+                "hand it \"a\"",
+                "`out` (u64) is handed the tensor \"out\", `n` (u32) is handed the tensor \"a\"",
+            ],
+        ),
+        (
+            ARGS,
+            "\"N\", \"a\", \"b\", \"out\"",
+            &[],
+            &[
+                "a pointer for parameter `n` of 4 bytes",
+                "in order, `a` (u64) is handed the integer \"N\", `b` (u64) is handed the tensor \"a\"",
+            ],
+        ),
         (
             "\"N\"]\n",
             "\"f32:1.5\"]\n",

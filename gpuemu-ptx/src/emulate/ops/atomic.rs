@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use super::memory::{Access, addresses, found, order_number, order_of_atomic};
 use crate::emulate::context::Context;
 use crate::emulate::decode::{Decoded, Decoder, refuse};
+use crate::emulate::effects::Touch;
 use crate::emulate::op::{Body, Op, Signal};
 use crate::emulate::problem::Trouble;
 use crate::emulate::registers::{LANES, Lane};
@@ -256,7 +257,15 @@ pub fn decode(d: &mut Decoder<'_>) -> Decoded {
                     Some(to) => d.destination_of::<$l>(to, false)?,
                     None => d.temporary::<$l>(),
                 };
-                d.emit(Op { d: to, a, b, c, e, imm, ..d.op_of::<$body>() });
+                let touch = Touch {
+                    space: d.form.space,
+                    bytes: ty.bytes(),
+                    narrow: false,
+                    offset: imm,
+                    action: Action::Atomic,
+                    ordered: true,
+                };
+                d.emit_access(Op { d: to, a, b, c, e, imm, ..d.op_of::<$body>() }, touch);
             }};
         }
         match ty.bits() {

@@ -2,10 +2,12 @@
 
 use crate::emulate::context::{BARRIERS, Context};
 use crate::emulate::decode::{Decoded, Decoder, refuse};
+use crate::emulate::effects::Touch;
 use crate::emulate::op::{Body, Op, Signal};
 use crate::emulate::problem::Trouble;
 use crate::emulate::registers::LANES;
 use crate::emulate::warp::{Arrival, Reduction, Warp};
+use crate::fault::Action;
 use crate::memory::shadow::{self, Meeting};
 use crate::memory::{SHARED_WINDOW, Window};
 use crate::program::{Opcode, Operand, Operation, Scope, Space, Word};
@@ -252,7 +254,14 @@ fn emit_mbarrier(d: &mut Decoder<'_>, at: usize, to: i32, b: i32, c: i32, operat
     if offset >> 47 != 0 {
         return refuse("its address is too far from its register");
     }
-    d.emit(Op { d: to, a, b, c, imm: operation | generic | offset << 16, ..d.op_of::<Mbarrier>() });
+    let op = Op { d: to, a, b, c, imm: operation | generic | offset << 16, ..d.op_of::<Mbarrier>() };
+    if matches!(operation & 15, TEST | TEST_PARITY) {
+        let space = d.form.space.map(|_| Space::Shared);
+        let touch = Touch { space, bytes: 8, narrow: false, offset, action: Action::Read, ordered: true };
+        d.emit_access(op, touch);
+        return Ok(());
+    }
+    d.emit(op);
     Ok(())
 }
 

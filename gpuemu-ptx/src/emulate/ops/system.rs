@@ -104,6 +104,10 @@ impl Body for Allocate {
         let mut out = [0u64; LANES];
         for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
             out[lane] = context.allocate(sizes[lane]);
+            if out[lane] == 0 && sizes[lane] != 0 {
+                let refused = context.out_of_heap.entry((context.block.number, warp.index)).or_default();
+                *refused = (refused.0 | 1 << lane, sizes[lane]);
+            }
             context.steps += CALL;
         }
         warp.registers.write::<u64>(op.d, &out, mask);

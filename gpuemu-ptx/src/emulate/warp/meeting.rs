@@ -2,6 +2,7 @@
 
 use super::{Arrival, Fragment, Outcome, Reduction, State, Wanted, Warp};
 use crate::emulate::context::Context;
+use crate::emulate::effects::Effect;
 use crate::emulate::op::Signal;
 use crate::emulate::problem::Trouble;
 use crate::emulate::registers::LANES;
@@ -42,6 +43,8 @@ impl Warp {
             self.registers.select(first.frame);
             let mask = lanes & self.registers.truth(op.guard);
             self.active = lanes;
+            // Whatever it does, it is not looked into.
+            context.changes += u64::from(code.effects[place as usize] != Effect::None);
             // SAFETY: as in `run_fragment`.
             let signal = unsafe { (op.run)(self, context, op, mask) };
             if signal == Signal::Gather {

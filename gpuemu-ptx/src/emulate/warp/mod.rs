@@ -9,14 +9,17 @@ mod calls;
 mod joins;
 mod meeting;
 mod run;
+mod watch;
 
 use super::registers::{Frame, LANES, Registers};
+
+pub use watch::{Poll, Saved};
 
 /// No join.
 const NONE: u32 = u32::MAX;
 
 /// Lanes at one place.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fragment {
     /// Their next instruction.
     place: u32,
@@ -53,7 +56,7 @@ pub struct Wanted {
 }
 
 /// Where lanes that parted meet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Join {
     place: u32,
     expected: u32,
@@ -106,6 +109,8 @@ pub enum Outcome {
     Finished,
     /// Every lane waits for a barrier of the block.
     Blocked,
+    /// Every lane that does not wait for a barrier goes round a loop in which nothing changes.
+    Still,
     /// The slice is used up.
     Paused,
     /// [`Context::trouble`] says what is wrong.
@@ -138,6 +143,17 @@ pub struct Warp {
     pub active: u32,
     /// Where the warp stopped on a fault.
     pub stopped: u32,
+    /// Lanes that stand still, of those that were looked at last.
+    pub still: u32,
+    /// What they read on their way.
+    pub polls: Vec<Poll>,
+    /// Whether a fragment has just come back to the beginning of a loop, where that is watched.
+    turned: bool,
+    /// From how many instructions of the block on its lanes are looked at, and how many then pass before the next look.
+    next_look: u64,
+    between_looks: u64,
+    /// Instructions, and loops that begin again, in which it was seen to stand still.
+    pub looks: (u64, u64),
     fragments: Vec<Fragment>,
     joins: Vec<Join>,
     spare: Vec<u32>,

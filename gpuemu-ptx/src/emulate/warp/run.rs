@@ -1,5 +1,6 @@
 //! The loop that runs the lanes of a warp.
 
+use super::watch::{FIRST_LOOK, FIRST_OF_MANY, LOOK};
 use super::{Arrival, Fragment, NONE, Outcome, State, Wanted, Warp};
 use crate::emulate::code::NOWHERE;
 use crate::emulate::context::Context;
@@ -33,6 +34,12 @@ impl Warp {
             copies: Copies::default(),
             active: 0,
             stopped: 0,
+            still: 0,
+            polls: Vec::new(),
+            turned: false,
+            next_look: 0,
+            between_looks: 0,
+            looks: LOOK,
             fragments: Vec::new(),
             joins: Vec::new(),
             spare: Vec::new(),
@@ -48,6 +55,11 @@ impl Warp {
         self.carry = 0;
         self.stack = [context.launch.local; LANES];
         self.copies.clear();
+        self.still = 0;
+        self.polls.clear();
+        let first_look = if context.has_waited { FIRST_OF_MANY } else { FIRST_LOOK };
+        self.looks = LOOK;
+        (self.next_look, self.between_looks) = (first_look, first_look);
         self.joins.clear();
         self.spare.clear();
         self.fragments.clear();
@@ -62,6 +74,9 @@ impl Warp {
     /// Runs it until it cannot go on, or for about `slice` instructions.
     pub fn run(&mut self, context: &mut Context<'_>, slice: u64) -> Outcome {
         let start = context.steps;
+        // Nothing is known of what it does.
+        context.changes += 1;
+        self.still = 0;
         loop {
             let fragment = match self.fragments.iter().position(|fragment| fragment.state == State::Ready) {
                 // A warp that is whole has one.
@@ -76,7 +91,11 @@ impl Warp {
                 }
             };
             self.registers.select(fragment.frame);
-            match self.run_fragment(fragment, context) {
+            match self.run_fragment::<false>(fragment, context) {
+                Ok(()) if std::mem::take(&mut self.turned) => match self.look(context) {
+                    None => {}
+                    Some(outcome) => return outcome,
+                },
                 Ok(()) => {}
                 Err(outcome) => return outcome,
             }
@@ -86,8 +105,13 @@ impl Warp {
         }
     }
 
-    /// Runs one fragment until it ends, parts with its parts put aside, waits, or has run for long.
-    fn run_fragment(&mut self, mut fragment: Fragment, context: &mut Context<'_>) -> Result<(), Outcome> {
+    /// Runs one fragment until it ends, parts with its parts put aside, waits, or has run for long; where it is watched,
+    /// until it comes back to the beginning of a loop.
+    pub(super) fn run_fragment<const WATCHED: bool>(
+        &mut self,
+        mut fragment: Fragment,
+        context: &mut Context<'_>,
+    ) -> Result<(), Outcome> {
         let code = context.code;
         let ops = &code.ops[..];
         let mut place = fragment.place;
@@ -95,6 +119,8 @@ impl Warp {
         self.active = active;
         let mut stop = self.stop(fragment.join);
         let begun = context.steps;
+        // From here on something is to be done where a loop begins again.
+        let pause = context.limit.min(begun + PATIENCE + 1).min(self.next_look);
         let mut since = place;
         macro_rules! fault {
             () => {{
@@ -132,8 +158,11 @@ impl Warp {
             if mask == 0 {
                 continue;
             }
-            // SAFETY: the decoder picked functions for this host, and the warp's frames are those of this code.
-            let signal = unsafe { (op.run)(self, context, op, mask) };
+            let signal = match WATCHED {
+                true => self.execute_watched(context, place - 1, mask),
+                // SAFETY: the decoder picked functions for this host, and the warp's frames are those of this code.
+                false => unsafe { (op.run)(self, context, op, mask) },
+            };
             if signal == Signal::Next {
                 continue;
             }
@@ -142,20 +171,9 @@ impl Warp {
                     let target = op.d as u32;
                     if mask == active {
                         context.steps += u64::from(place.wrapping_sub(since));
-                        if target < place {
-                            if context.steps >= context.limit {
-                                context.trouble = Some(Trouble::Runaway {
-                                    lane: mask.trailing_zeros(),
-                                    budget: context.launch.budget,
-                                });
-                                self.stopped = place - 1;
-                                return Err(Outcome::Fault);
-                            }
-                            if context.steps - begun > PATIENCE {
-                                fragment.place = target;
-                                self.give_way(fragment, active);
-                                return Ok(());
-                            }
+                        if target < place && (WATCHED || context.steps >= pause) {
+                            let fragment = Fragment { place: target, lanes: active, ..fragment };
+                            return self.turned::<WATCHED>(fragment, place - 1, begun, context);
                         }
                         place = target;
                         since = place;
@@ -246,6 +264,13 @@ impl Warp {
                 Signal::Fault | Signal::Next => fault!(),
             }
         }
+    }
+
+    /// It has run more than it may.
+    pub(super) fn ran_away(&mut self, lane: u32, place: u32, context: &mut Context<'_>) -> Outcome {
+        context.trouble = Some(Trouble::Runaway { lane, budget: context.launch.budget });
+        self.stopped = place;
+        Outcome::Fault
     }
 
     /// Where a fragment with this join stops.

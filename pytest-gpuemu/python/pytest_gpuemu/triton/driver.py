@@ -30,7 +30,7 @@ class Settings:
     autotune: str = "warn"
     """What follows when configurations disagree: `warn`, `error` or `ignore`."""
     budget: int | None = None
-    """Instructions of a program, those of each warp counted, that count as a loop without end."""
+    """Instructions of a program, those of each warp counted, that count as a loop without end; `GPUEMU_BUDGET` else."""
     seed: int | None = None
     """The order of warps, from a seed; their own order without."""
     threads: int | None = None

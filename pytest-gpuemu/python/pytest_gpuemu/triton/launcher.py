@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -99,6 +100,16 @@ def _bfloat16(value: float) -> bytes:
     return struct.pack("<f", value)[2:]
 
 
+def _budget(settings: Any) -> int | None:
+    """The instructions that a program may run: what the settings say, else the environment; `None` for the default."""
+    text = os.environ.get("GPUEMU_BUDGET", "").strip()
+    if settings.budget is not None or not text:
+        return settings.budget
+    if not text.isdecimal() or not int(text):
+        raise ValueError(f"GPUEMU_BUDGET is `{text}` and must be a number of instructions, 1 or more")
+    return int(text)
+
+
 class Launcher:
     """A compiled kernel, ready to launch: what Triton asks of `launcher_cls`."""
 
@@ -108,6 +119,7 @@ class Launcher:
         self.metadata = metadata
         self.function = getattr(source, "fn", None)
         settings = driver.settings
+        budget = _budget(settings)
         try:
             self.kernel = _core.EmulatedKernel(
                 ptx_of(metadata),
@@ -116,7 +128,7 @@ class Launcher:
                 races=settings.races,
                 initialisation=settings.initialisation,
                 threads=settings.threads,
-                budget=settings.budget,
+                budget=budget,
                 seed=settings.seed,
             )
         except ValueError as error:

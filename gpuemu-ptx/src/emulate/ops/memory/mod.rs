@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use crate::emulate::context::Context;
 use crate::emulate::decode::{Address, Decoded, Decoder, refuse};
 use crate::emulate::demand::Demand;
+use crate::emulate::effects::Touch;
 use crate::emulate::op::{Body, Op, Signal};
 use crate::emulate::problem::Trouble;
 use crate::emulate::registers::{FULL, LANES, Lane};
@@ -462,7 +463,15 @@ fn counted<M: Memory, T: Element, L: Widen<T>, const N: usize>(
         true => d.op_of::<Load<M, T, L, N>>().run,
         false => d.op_of::<Store<M, T, L, N>>().run,
     };
-    d.emit(Op { run, d: registers[0], c, ..op });
+    let touch = Touch {
+        space: d.form.space,
+        bytes: (size_of::<T>() * N) as u32,
+        narrow: op.b & NARROW != 0,
+        offset: op.imm,
+        action: if load { Action::Read } else { Action::Write },
+        ordered: op.b & (NARROW - 1) != 0,
+    };
+    d.emit_access(Op { run, d: registers[0], c, ..op }, touch);
     Ok(())
 }
 
