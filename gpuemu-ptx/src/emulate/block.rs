@@ -177,7 +177,7 @@ impl<'a> Block<'a> {
                 return outcome;
             }
             round += 1;
-            if cooperative && round % ROUNDS == 0 {
+            if cooperative && (round % ROUNDS == 0 || context.launch.seed.is_some()) {
                 return BlockOutcome::Paused;
             }
         }

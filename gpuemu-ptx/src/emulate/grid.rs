@@ -274,7 +274,7 @@ fn stopped(block: &Block<'_>, turn: u64, context: &mut Context<'_>, warp: u32, p
 /// No thread of these blocks will do anything but wait.
 fn stands_still(blocks: &[&Turn<'_>], unstarted: u64) -> Stopped {
     let mut blocks = blocks.to_vec();
-    blocks.sort_by_key(|(turn, _)| *turn);
+    blocks.sort_by_key(|(_, block)| block.state.number);
     let mut waits: Vec<Wait> = Vec::new();
     blocks.iter().for_each(|(_, block)| block.waits(&mut waits));
     // Threads that wait for nothing keep all others waiting; else those that wait for memory say most.
@@ -299,7 +299,7 @@ fn stands_still(blocks: &[&Turn<'_>], unstarted: u64) -> Stopped {
         resident: blocks.len() as u64,
     };
     Stopped {
-        turn: blocks.first().map_or(0, |(turn, _)| *turn),
+        turn: blocks.iter().map(|(turn, _)| *turn).min().unwrap_or(0),
         block: first.as_ref().map_or([0; 3], |first| first.block),
         thread: first.as_ref().map_or([0; 3], |first| first.thread),
         place: first.map_or(0, |first| first.place),
@@ -325,7 +325,7 @@ fn in_turn<'a>(
     let mut next = if waiting.is_some() { launch.blocks() } else { 0 };
     let mut waiting = waiting.unwrap_or_default();
     let mut spare: Vec<Block<'_>> = Vec::new();
-    let order = launch.order();
+    let order = launch.order_in_turn();
     // Blocks that stood still one after the other, with nothing changed since.
     let (mut still, mut changes) = (0, 0);
     loop {

@@ -101,6 +101,17 @@ impl Launch {
         Order::new(self.blocks(), self.seed)
     }
 
+    /// The same where blocks may tell each other something. By number, the first of them would have initialised what the
+    /// others take for granted before they begin: where the device holds all of them, it is the turn of the upper half first.
+    pub fn order_in_turn(&self) -> Order {
+        match self.order() {
+            usual if self.seed.is_none() && self.blocks() <= self.resident => {
+                Order { first: self.blocks() / 2, ..usual }
+            }
+            order => order,
+        }
+    }
+
     /// Where a block is in the grid.
     pub fn position(&self, block: u64) -> [u32; 3] {
         let (x, y) = (u64::from(self.grid[0]), u64::from(self.grid[1]));

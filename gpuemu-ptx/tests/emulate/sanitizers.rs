@@ -57,6 +57,14 @@ fn mean(strides: &[u32]) -> String {
     format!("{terms} {stages} mov.u32 %r7, s; st.shared.f32 [%r7], %mean{};", strides.len())
 }
 
+/// A number that one block sets and all of them count up, with orders that would hand it over.
+fn counted(which: &str) -> String {
+    format!(
+        "ld.param.u64 %d1, [out]; mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %lane, 0; @%p1 exit; setp.{which};
+         @%p0 st.global.u32 [%d1], 0; atom.acq_rel.gpu.global.add.u32 %r0, [%d1], 1;"
+    )
+}
+
 /// Warps that part at a barrier of the block.
 const PASSED: [&str; 4] = [
     "setp.lt.u32 %p0, %lane, 32; @!%p0 bra B; bar.sync 0; B: st.global.u32 [%out], %lane;",
@@ -126,6 +134,17 @@ fn every_finding_has_its_kind() {
             8,
             32,
             FaultKind::GlobalRace,
+        ),
+        // The first block, or the last one, initialises what all count up.
+        (&counted("eq.u32 %p0, %r1, 0"), 2, 32, FaultKind::GlobalRace),
+        (&counted("eq.u32 %p0, %r1, 0"), 5, 32, FaultKind::GlobalRace),
+        (&counted("eq.u32 %p0, %r1, 4"), 5, 32, FaultKind::GlobalRace),
+        // Read through the cache for constants after it was written.
+        (
+            "st.global.u32 [%out], %lane; bar.sync 0; ld.global.nc.u32 %r0, [%out]; st.global.u32 [%wide+512], %r0;",
+            1,
+            32,
+            FaultKind::StaleRead,
         ),
         ("st.global.u32 [%in], 1;", 1, 1, FaultKind::InputWritten),
         // A scalar that all threads load and one of them stores: the others use what they loaded, whichever it was.
@@ -205,6 +224,8 @@ fn what_is_ordered_raises_nothing() {
         // A mean that every lane has rounded in its own order.
         (&mean(&[16, 8, 4, 2, 1]), 1, 32),
         (&mean(&[16, 8, 4, 2, 1]), 1, 128),
+        // Read through the cache for constants, then written.
+        ("ld.global.nc.u32 %r0, [%out]; add.u32 %r0, %r0, 1; st.global.u32 [%out], %r0;", 1, 32),
         // Counted up by all blocks.
         ("ld.param.u64 %out, [out]; red.global.add.u32 [%out], 1;", 8, 32),
         // The copy is waited for.
