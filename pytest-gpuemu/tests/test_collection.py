@@ -20,6 +20,26 @@ def test_inert_without_the_option(small: Small) -> None:
     assert "gpuemu" not in "\n".join(line for line in result.outlines if not line.startswith("plugins:"))
 
 
+def test_an_option_without_gpuemu_is_an_error(small: Small) -> None:
+    for option in ("--gpuemu-device=emulate", "--gpuemu-cases=3", "--gpuemu-config=gpuemu.toml", "--gpuemu-update=ptx"):
+        result = small.pytester.runpytest_inprocess(option)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert f"{option.partition('=')[0]} needs --gpuemu" in result.stderr.str()
+    result = small.pytester.runpytest_inprocess("--gpuemu-seed", "3")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_settings_without_gpuemu_are_told(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a repository keeps for its runs with gpuemu is no error in others."""
+    small.write("test_own.py", "def test_own(): pass")
+    small.write("pytest.ini", "[pytest]\naddopts = --gpuemu-snapshots=check\ngpuemu_device = emulate\n")
+    monkeypatch.setenv("GPUEMU_CASES", "3")
+    result = small.pytester.runpytest_inprocess()
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["gpuemu: off without --gpuemu, whatever --gpuemu-snapshots, GPUEMU_CASES says"])
+    assert "off without" not in small.run().stdout.str()
+
+
 def test_no_part_of_gpuemu_is_imported_without_the_option(small: Small) -> None:
     small.write(
         "test_own.py",
