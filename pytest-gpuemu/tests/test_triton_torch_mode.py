@@ -1,5 +1,6 @@
 """Torch code that asks for CUDA, served from the CPU by torch's function mode."""
 
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -244,6 +245,7 @@ AUTOCAST = [
     (lambda x: torch.nn.functional.mse_loss(x @ x, x), torch.float32),
     (lambda x: torch.relu(x @ x), "lower"),
     (lambda x: x * 2, torch.float32),
+    (lambda x: torch.nn.LSTM(8, 8).cuda()(x @ x)[0], "lower"),
 ]
 
 
@@ -435,6 +437,17 @@ def test_training_code_runs():
     scaler.step(optimiser)
     scaler.update()
     optimiser.zero_grad(set_to_none=True)
+
+
+def test_what_is_saved_is_loaded_where_it_was():
+    layer = torch.nn.Linear(3, 2).cuda()
+    file = io.BytesIO()
+    torch.save({"layer": layer.state_dict(), "x": torch.ones(3)}, file)
+    for location, is_cuda in ((None, (True, False)), ("cuda", (True, True)), ("cpu", (False, False))):
+        file.seek(0)
+        loaded = torch.load(file, map_location=location)
+        assert (loaded["layer"]["weight"].is_cuda, loaded["x"].is_cuda) == is_cuda
+        assert torch.equal(loaded["layer"]["weight"].cpu(), layer.weight.cpu())
 
 
 def test_afterwards_torch_is_as_it_was():

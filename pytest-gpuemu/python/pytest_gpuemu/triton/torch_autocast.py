@@ -25,6 +25,9 @@ _SINGLE = frozenset(
     for owner in (torch, torch.Tensor, F)
     if hasattr(owner, spelling)
 )
+_RECURRENT = frozenset(
+    getattr(torch, name) for name in "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell".split()
+)
 _LOW = (torch.float16, torch.bfloat16)
 
 _ENTER, _EXIT = autocast.__enter__, autocast.__exit__
@@ -54,14 +57,24 @@ def methods() -> tuple[Any, dict[str, Any]]:
     return autocast, {"__enter__": _enter, "__exit__": _exit}
 
 
-def in_single(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call as CUDA's autocast hands them on."""
-    if not _BEFORE or function not in _SINGLE or not torch.is_autocast_enabled("cuda"):
-        return args, kwargs
+def _cast(value: Any, dtypes: tuple[torch.dtype, ...], dtype: torch.dtype) -> Any:
+    """A value with its tensors of some dtypes in another."""
+    if isinstance(value, torch.Tensor):
+        return value.to(dtype) if value.dtype in dtypes else value
+    if type(value) in (list, tuple):
+        return type(value)(_cast(one, dtypes, dtype) for one in value)
+    return value
 
-    def single(value: Any) -> Any:
-        return value.float() if isinstance(value, torch.Tensor) and value.dtype in _LOW else value
 
-    return tuple(map(single, args)), {name: single(value) for name, value in kwargs.items()}
+def call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call with tensors of CUDA, as its autocast makes it."""
+    recurrent = function in _RECURRENT
+    if not _BEFORE or not (recurrent or function in _SINGLE) or not torch.is_autocast_enabled("cuda"):
+        return function(*args, **kwargs)
+    args = _cast(args, _LOW, torch.float32)
+    kwargs = {name: _cast(value, _LOW, torch.float32) for name, value in kwargs.items()}
+    if not recurrent:
+        return function(*args, **kwargs)
+    # Not every CPU has them in lower precision: they are computed in single, and rounded.
+    with autocast("cpu", enabled=False):
+        return _cast(function(*args, **kwargs), (torch.float32,), torch.get_autocast_dtype("cuda"))

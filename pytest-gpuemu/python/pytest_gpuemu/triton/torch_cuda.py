@@ -389,6 +389,8 @@ def serve(driver: Any, more: list[tuple[Any, dict[str, Any]]]) -> list[tuple[Any
         *more,
         (torch.cuda, _of_cuda(driver)),
         (torch.cuda.nvtx, _of_nvtx()),
+        # What is CUDA's alone is not there: torch's own code takes its other way.
+        (torch.backends.cudnn, {"is_acceptable": lambda tensor: False}),
         (torch, {"Generator": Generator}),
     ]
     if hasattr(torch, "accelerator"):

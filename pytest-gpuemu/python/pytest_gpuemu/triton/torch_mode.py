@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
+from torch import serialization
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from torch.utils import _device as defaults
 
@@ -76,11 +77,14 @@ def enter(driver: Any) -> None:
     run = torch.autograd._engine_run_backward
     more = [torch_autocast.methods(), (torch.autograd, {"_engine_run_backward": _on_the_way_back(mode, run)})]
     _ENTERED.append((mode, torch_cuda.serve(driver, more)))
+    # Before those of the CPU and of CUDA, which are 10 and 20.
+    serialization.register_package(5, _location, _located)
 
 
 def leave() -> None:
     """Ends what the last `enter` began."""
     mode, stood = _ENTERED.pop()
+    serialization._package_registry.remove((5, _location, _located))
     torch_cuda.put_back(stood)
     mode.__exit__(None, None, None)
 
@@ -117,32 +121,55 @@ def _leave_on_cpu(tensor: torch.Tensor) -> torch.Tensor:
 
 def _mark(tensor: torch.Tensor) -> torch.Tensor:
     storage = _storage(tensor)
-    if storage is not None and storage._cdata not in _STORAGES:
-        key, size = storage._cdata, storage.nbytes()
-        _ON_CPU.pop(key, None)
-
-        def gone(_: Any) -> None:
-            _STORAGES.pop(key, None)
-            torch_cuda.Counted.gone(size)
-
-        _STORAGES[key] = weakref.ref(storage, gone)
-        torch_cuda.Counted.made(size)
+    if storage is not None:
+        _mark_storage(storage)
     return tensor
+
+
+def _mark_storage(storage: Any) -> None:
+    key, size = storage._cdata, storage.nbytes()
+    if key in _STORAGES:
+        return
+    _ON_CPU.pop(key, None)
+
+    def gone(_: Any) -> None:
+        _STORAGES.pop(key, None)
+        torch_cuda.Counted.gone(size)
+
+    _STORAGES[key] = weakref.ref(storage, gone)
+    torch_cuda.Counted.made(size)
+
+
+def _location(storage: Any) -> str | None:
+    """Where a storage lies, for `torch.save`."""
+    return "cuda:0" if storage._cdata in _STORAGES else None
+
+
+def _located(storage: Any, location: str) -> Any:
+    """A storage that `torch.load` has read, where it shall lie."""
+    if not is_cuda(location):
+        return None
+    torch_cuda.index_of(location)
+    _mark_storage(storage)
+    return storage
 
 
 def check_launch(kernel: str, arguments: Sequence[Any]) -> None:
     """Refuses a tensor that was left on the CPU beside others of CUDA, as a GPU's driver does with any of the CPU."""
-    tensors = [
-        (place, argument) for place, argument in enumerate(arguments) if isinstance(argument.tensor, torch.Tensor)
-    ]
-    for place, argument in tensors:
-        if is_on_cpu(argument.tensor):
-            other = next((other for _, other in tensors if calls_itself_cuda(other.tensor)), None)
-            if other is not None:
-                raise ValueError(
-                    f"Pointer argument (at {place}) cannot be accessed from Triton (cpu tensor?): "
-                    f"{kernel} is given {argument.name} on the CPU and {other.name} on cuda:0"
-                )
+    left = other = None
+    for place, argument in enumerate(arguments):
+        if isinstance(argument.tensor, torch.Tensor):
+            key = argument.tensor.untyped_storage()._cdata
+            if key in _STORAGES:
+                other = argument
+            elif left is None and key in _ON_CPU:
+                left = place, argument
+    if left is not None and other is not None:
+        place, argument = left
+        raise ValueError(
+            f"Pointer argument (at {place}) cannot be accessed from Triton (cpu tensor?): "
+            f"{kernel} is given {argument.name} on the CPU and {other.name} on cuda:0"
+        )
 
 
 def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
@@ -245,12 +272,11 @@ def _served(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     if not cuda and asked is None and any(calls_itself_cuda(tensor) for tensor in tensors):
         cuda = True
         torch_devices.check(func, tensors, is_on_cpu)
-        args, kwargs = torch_autocast.in_single(func, args, kwargs)
     made = asked is not None and func not in _SHARING
     on_cpu = not cuda and (made or all(is_on_cpu(tensor) for tensor in tensors))
     if kwargs.get("generator") is not None:
         torch_cuda.check_generator(kwargs["generator"], cuda)
-    answer = func(*args, **kwargs)
+    answer = torch_autocast.call(func, args, kwargs) if cuda else func(*args, **kwargs)
     if func == _SET_DATA:
         return answer
     if func in _EMPTY:
