@@ -14,9 +14,15 @@ USAGE = "usage: python -m gpuemu.triton [-m MODULE | SCRIPT] [ARGUMENT ...]"
 
 def main(arguments: list[str]) -> None:
     """Runs what the command line names, as Python itself would."""
-    if not arguments or arguments[0] in ("-h", "--help") or arguments == ["-m"]:
+    if arguments and arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        return
+    if not arguments or arguments == ["-m"]:
         sys.exit(USAGE)
-    activate(torch_cuda=importlib.util.find_spec("torch") is not None)
+    try:
+        activate(torch_cuda=importlib.util.find_spec("torch") is not None)
+    except ImportError as error:
+        sys.exit(str(error))
     if arguments[0] == "-m":
         sys.argv = arguments[1:]
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
