@@ -68,6 +68,16 @@ def test_cases_run_on_the_emulator(kernels: Kernels) -> None:
     assert not list((kernels.path / ".gpuemu").glob("compiling.*"))
 
 
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("device", ["cuda", "cpu"])
+def test_what_a_function_of_the_contract_is_given_is_on_either_device(kernels: Kernels, device: str) -> None:
+    """On the emulator it is given tensors of this machine, on a GPU the GPU's: its own constants may stand for both."""
+    scaled = f"\n\ndef scaled(x):\n    return softmax(x * torch.ones(x.shape[1], dtype=x.dtype, device='{device}'))\n"
+    kernels.write("kernels.py", TRITON_KERNEL + scaled)
+    kernels.change("kernels:softmax", "kernels:scaled")
+    kernels.outside("--gpuemu-device=emulate").assert_outcomes(passed=2)
+
+
 @pytest.mark.parametrize(
     "missing, message",
     [
