@@ -2,11 +2,12 @@
 
 use crate::arrays::{self, Memory};
 use crate::front::Interrupt;
+use gpuemu_harness::subject::UNUSABLE;
 use gpuemu_harness::{Call, DType, Layout, ParamValue, Subject, SubjectError, Tensor};
-use pyo3::exceptions::{PyException, PySystemExit};
+use pyo3::exceptions::{PyException, PyImportError, PySystemExit};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyType};
 use std::fmt;
 use std::sync::Arc;
 
@@ -160,7 +161,15 @@ pub fn explain(py: Python<'_>, error: PyErr, interrupt: &Interrupt) -> SubjectEr
         interrupt.set(error);
         return SubjectError { kind: "interrupted", message: "interrupted".to_owned(), fault: false };
     }
-    SubjectError { kind: "raised", message: explanation(py, &error), fault: false }
+    let kind = if depends_on_the_case(py, &error) { "raised" } else { UNUSABLE };
+    SubjectError { kind, message: explanation(py, &error), fault: false }
+}
+
+/// Whether another case may fare better: none brings a module that is not there.
+fn depends_on_the_case(py: Python<'_>, error: &PyErr) -> bool {
+    static UNUSABLE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let unusable = UNUSABLE.import(py, "pytest_gpuemu.arrays", "Unusable");
+    !error.is_instance_of::<PyImportError>(py) && !unusable.is_ok_and(|class| error.is_instance(py, class))
 }
 
 /// What the user should read of an exception: it, and where in their own code it came from.

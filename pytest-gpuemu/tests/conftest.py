@@ -62,7 +62,7 @@ def softmax(x, axis):
 @pytest.fixture(autouse=True)
 def nothing_bound(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each test binds its own, in an environment without gpuemu's variables."""
-    for name in ("CONFIG", "CASE", "CASES", "SEED", "STRATEGIES", "PROFILE", "REQUIRE", "CALIBRATE", "UPDATE"):
+    for name in "CONFIG CASE CASES SEED STRATEGIES PROFILE DEVICE REQUIRE CALIBRATE UPDATE".split():
         monkeypatch.delenv(f"GPUEMU_{name}", raising=False)
     bindings._bound.clear()
     calling._of_roots.clear()

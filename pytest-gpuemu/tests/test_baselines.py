@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
+import pytest
 from conftest import Small
 
 ACCURACY = ["--gpuemu-strategies=boundary", "-k", "accuracy"]
@@ -35,6 +38,19 @@ def test_snapshots(small: Small) -> None:
     result = small.run(*ACCURACY, "--gpuemu-snapshots=check")
     result.assert_outcomes(failed=1, deselected=1)
     assert "worse than accepted" in result.stdout.str()
+
+
+def test_choices_of_insta_that_have_no_option(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`INSTA_UPDATE=force` writes what matches too. The option, where it is given, has the word."""
+    small.change('[[ops]]\nname = "softmax"', '[policies]\naccuracy = true\n[[ops]]\nname = "softmax"')
+    small.run(*ACCURACY, "--gpuemu-snapshots=update").assert_outcomes(passed=1, deselected=1)
+    (snapshot,) = (small.path / "gpuemu-snapshots").rglob("*.snap")
+    os.utime(snapshot, (0, 0))
+    monkeypatch.setenv("INSTA_UPDATE", "force")
+    small.run(*ACCURACY, "--gpuemu-snapshots=check").assert_outcomes(passed=1, deselected=1)
+    assert snapshot.stat().st_mtime == 0
+    small.run(*ACCURACY).assert_outcomes(passed=1, deselected=1)
+    assert snapshot.stat().st_mtime > 0
 
 
 def test_a_saved_case_by_its_file(small: Small) -> None:

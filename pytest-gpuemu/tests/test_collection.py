@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
-from conftest import Small
+from conftest import WRONG, Small
 
 NAMES = ["gpuemu.toml::softmax::float32::boundary", "gpuemu.toml::softmax::float32::layout"]
 
@@ -18,6 +20,26 @@ def test_inert_without_the_option(small: Small) -> None:
     result = small.pytester.runpytest_inprocess("-p", "no:randomly")
     result.assert_outcomes(passed=1)
     assert "gpuemu" not in "\n".join(line for line in result.outlines if not line.startswith("plugins:"))
+
+
+def test_an_option_without_gpuemu_is_an_error(small: Small) -> None:
+    for option in ("--gpuemu-device=emulate", "--gpuemu-cases=3", "--gpuemu-config=gpuemu.toml", "--gpuemu-update=ptx"):
+        result = small.pytester.runpytest_inprocess(option)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert f"{option.partition('=')[0]} needs --gpuemu" in result.stderr.str()
+    result = small.pytester.runpytest_inprocess("--gpuemu-seed", "3")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_settings_without_gpuemu_are_told(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a repository keeps for its runs with gpuemu is no error in others."""
+    small.write("test_own.py", "def test_own(): pass")
+    small.write("pytest.ini", "[pytest]\naddopts = --gpuemu-snapshots=check\ngpuemu_profile = quick\n")
+    monkeypatch.setenv("GPUEMU_CASES", "3")
+    result = small.pytester.runpytest_inprocess()
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["gpuemu: off without --gpuemu, whatever --gpuemu-snapshots, GPUEMU_CASES says"])
+    assert "off without" not in small.run().stdout.str()
 
 
 def test_no_part_of_gpuemu_is_imported_without_the_option(small: Small) -> None:
@@ -138,6 +160,89 @@ def test_a_case_from_the_environment_leaves_other_tests_as_they_are(
     result = small.run()
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["7 cases in 2 tests"])
+
+
+def saved(small: Small) -> str:
+    """The saved case of a failure in boundary."""
+    small.write("kernels.py", WRONG)
+    small.run("--gpuemu-strategies=boundary").assert_outcomes(failed=1)
+    (file,) = (small.path / "gpuemu-regressions" / "softmax").glob("*.toml")
+    return file.relative_to(small.path).as_posix()
+
+
+def test_one_case_from_another_folder(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = "softmax::float32::boundary{B=1,H=3;axis=-1} x:row normal seed=2a"
+    file = saved(small)
+    small.write("below/deep/empty.txt", "")
+    small.write("aside/empty.txt", "")
+    test = "softmax::float32::boundary"
+
+    def one(folder: str, *arguments: str) -> str:
+        monkeypatch.chdir(small.path / folder)
+        result = small.pytester.runpytest_inprocess("-p", "no:randomly", *arguments)
+        assert result.parseoutcomes()["failed"] == 1, result.stdout.str()
+        result.stdout.fnmatch_lines(["1 case in 1 test"])
+        (line,) = [line for line in result.outlines if line.startswith("FAILED")]
+        return line.split()[1]
+
+    # From below, the contract is the nearest above. The name is one that can be selected by.
+    for case in (spec, f"@{file}", f"@../../{file}"):
+        name = one("below/deep", f"--gpuemu-case={case}")
+        assert name == f"../../gpuemu.toml::{test}"
+    one("below/deep", "--gpuemu-case", spec, name)
+    # From aside, it is named.
+    contract = str(small.path / "gpuemu.toml")
+    for case in (spec, f"@{file}", f"@../{file}"):
+        one("aside", f"--gpuemu-case={case}", contract)
+    above = small.path.name
+    assert one("..", f"--gpuemu-case=@{above}/{file}") == f"{above}/gpuemu.toml::{test}"
+    monkeypatch.chdir(small.path.parent)
+    result = small.pytester.runpytest_inprocess("--gpuemu-case", spec)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "there is no gpuemu.toml here or in any folder above: name it behind the case" in result.stderr.str()
+
+
+def test_a_replay_line_is_for_the_folder_of_the_run(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    small.write("kernels.py", WRONG)
+    small.write("below/empty.txt", "")
+    monkeypatch.chdir(small.path / "below")
+    result = small.run("--gpuemu-strategies=boundary")
+    (line,) = [line for line in result.outlines if line.startswith("  replay")]
+    assert line.endswith("' ../gpuemu.toml")
+    result = small.pytester.runpytest_inprocess("-p", "no:randomly", *shlex.split(line)[2:])
+    assert result.parseoutcomes()["failed"] == 1
+
+
+def test_a_root_that_is_not_the_folder_of_the_run(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(small.path.parent)
+    result = small.run("--rootdir", str(small.path), str(small.path), "--collect-only", "-q")
+    assert names(result) == NAMES
+
+
+def test_a_contract_below_another(small: Small) -> None:
+    """Each is one of its own, and so is a saved case of either."""
+    text = (small.path / "gpuemu.toml").read_text()
+    small.write("below/gpuemu.toml", text.replace('"kernels:softmax"', '"own:softmax"'))
+    small.write("below/own.py", WRONG)
+    result = small.run("--gpuemu-strategies=boundary")
+    result.assert_outcomes(passed=1, failed=1)
+    (file,) = (small.path / "below" / "gpuemu-regressions" / "softmax").glob("*.toml")
+    result = small.pytester.runpytest_inprocess(
+        "-p", "no:randomly", f"--gpuemu-case=@below/gpuemu-regressions/softmax/{file.name}", "."
+    )
+    assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines(["1 case in 1 test", "FAILED below/gpuemu.toml::softmax::float32::boundary*"])
+
+
+def test_a_contract_as_editors_of_windows_write_it(small: Small) -> None:
+    text = (small.path / "gpuemu.toml").read_text()
+    (small.path / "gpuemu.toml").write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    result = small.run("-v")
+    result.assert_outcomes(passed=2)
+    (small.path / "gpuemu.toml").write_bytes(text.replace('"softmax"', '"softmx"').replace("\n", "\r\n").encode())
+    result = small.run()
+    result.stdout.fnmatch_lines(["*gpuemu.toml:10:*softmx*", "*did you mean `softmax`?*"])
+    assert "\r" not in result.stdout.str()
 
 
 def test_several_contracts_in_one_run(small: Small) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from conftest import WRONG, Small
+from conftest import RIGHT, WRONG, Small
 
 
 def replay_of(result: pytest.RunResult) -> str:
@@ -143,19 +144,60 @@ def test_outputs_that_are_partly_written(small: Small) -> None:
     assert "never written" in result.stdout.str() or "not written" in result.stdout.str()
 
 
-MODULES = [
-    ("kernls:softmax", "there is no module kernls; it is looked for in"),
-    ("kernels:sofmax", "module kernels has no function sofmax"),
-    ("kernels:np", "kernels:np is module, not a function"),
+# What `module` names, what stands in its file, and what each test of the op says.
+UNUSABLE = [
+    ("kernls:softmax", "", "there is no module kernls; it is looked for in"),
+    ("kernels:sofmax", "", "module kernels has no function sofmax"),
+    ("kernels:np", "", "kernels:np is module, not a function"),
+    ("kernels:softmax", "import nowhere_at_all", "raised ModuleNotFoundError: No module named 'nowhere_at_all'"),
+    ("kernels:softmax", "1 // 0", "raised ZeroDivisionError: *in kernels.py:*: 1 // 0"),
+    ("kernels:softmax", "def softmax(:", "raised SyntaxError: invalid syntax*in kernels.py:*: def softmax(:"),
+    ("kernels:softmax", "raise SystemExit(3)", "raised SystemExit: 3"),
+    ("kernels:softmax", "def softmax(x, axes): ...", "softmax takes `axes`, which is no tensor or parameter of op"),
+    ("kernels:softmax", "def softmax(): ...", "softmax cannot be called with x: too many positional arguments"),
+    ("kernels:softmax", "def softmax(a, b): ...", "softmax cannot be called with x: missing a required argument: 'b'"),
+    (
+        "kernels:softmax",
+        "def softmax(x, axis):\n    import nowhere_at_all",
+        "raised ModuleNotFoundError: No module named 'nowhere_at_all'*in kernels.py:*, softmax: import nowhere_at_all",
+    ),
 ]
 
 
-@pytest.mark.parametrize("module, message", MODULES)
-def test_modules_that_are_not_there(small: Small, module: str, message: str) -> None:
+@pytest.mark.parametrize("module, text, message", UNUSABLE)
+def test_a_function_that_cannot_be_called_is_no_failing_case(
+    small: Small, module: str, text: str, message: str
+) -> None:
     small.change("kernels:softmax", module)
-    result = small.run("--gpuemu-strategies=boundary")
-    result.assert_outcomes(failed=1)
-    assert message in result.stdout.str()
+    small.write("kernels.py", f"{RIGHT}\n{text}\n")
+    result = small.run("-rf")
+    result.assert_outcomes(failed=2)
+    said = result.stdout.str()
+    for test in ("softmax::float32::boundary", "softmax::float32::layout"):
+        assert fnmatch.fnmatch(said, f"*{test} failed: {message}*"), said
+    assert "shrunk" not in said and "--gpuemu-case" not in said and "INTERNALERROR" not in said
+    assert not (small.path / "gpuemu-regressions").exists()
+
+
+def test_a_script_that_does_not_start_is_no_failing_case(small: Small) -> None:
+    small.change('module = "kernels:softmax"', 'op_script = "op.bin"')
+    small.write("op.bin", "no program\n")
+    result = small.run()
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["*failed: script op.bin could not be started: *it must be executable, or end in .py"])
+    assert not (small.path / "gpuemu-regressions").exists()
+
+
+def test_a_module_that_cannot_be_imported_leaves_other_ops_alone(small: Small) -> None:
+    text = (small.path / "gpuemu.toml").read_text()
+    other = (
+        text[text.index("[[ops]]") :].replace('"softmax"', '"other"', 1).replace("kernels:softmax", "skipping:other")
+    )
+    small.write("gpuemu.toml", text + other)
+    small.write("skipping.py", "import pytest\npytest.importorskip('nowhere_at_all')\n")
+    result = small.run("-rs")
+    result.assert_outcomes(passed=2, skipped=2)
+    result.stdout.fnmatch_lines(["SKIPPED*could not import 'nowhere_at_all'*"])
 
 
 def test_nothing_computes_the_op(small: Small) -> None:

@@ -86,12 +86,53 @@ def test_what_is_asked_for() -> None:
     assert error.value.code == "OpNotFound"
     with pytest.raises(gpuemu.NotFoundError, match="none of the dtypes float64"):
         check(softmax, dtypes=["float64"])
-    with pytest.raises(ValueError, match="no dtype of gpuemu"):
-        check(softmax, dtypes=["float65"])
-    with pytest.raises(gpuemu.ConfigError, match="not valid TOML"):
-        gpuemu.check(softmax, "softmax", contract="[[ops]\n")
-    with pytest.raises(gpuemu.RequestError, match="GPUEMU_SEED"):
-        check(softmax, seed=-1)
+    case = "linear::float32::boundary{B=1,K=1,N=3} x:row normal weight:row normal bias:row normal seed=2a"
+    with pytest.raises(gpuemu.RequestError, match="case is one of linear::float32::boundary, .* checked as `softmax`"):
+        check(softmax, case=case)
+
+
+# An argument, and how the message of its error begins.
+ARGUMENTS: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"seed": -1}, gpuemu.RequestError, "seed is `-1` and must be a number such as"),
+    ({"seed": "x"}, gpuemu.RequestError, "seed is `x` and must be a number such as"),
+    ({"cases": 0}, gpuemu.RequestError, "cases is `0` and must be a number of cases, 1 or more"),
+    ({"cases": 2.5}, gpuemu.RequestError, "cases is `2.5` and must be"),
+    ({"strategies": ["edgy"]}, gpuemu.RequestError, "strategies names the strategy `edgy`, which must be one of"),
+    ({"strategies": "edge"}, TypeError, "strategies='edge', which must be a list of names, ['edge']"),
+    ({"strategies": []}, ValueError, "strategies=[] asks for nothing: leave it out for all of them"),
+    ({"strategies": [1]}, TypeError, "strategies: 1 is no name"),
+    ({"dtypes": "float32"}, TypeError, "dtypes='float32', which must be a list of names, ['float32']"),
+    ({"dtypes": []}, ValueError, "dtypes=[] asks for nothing: leave it out for all of them"),
+    ({"dtypes": np.float32}, TypeError, "dtypes=<class 'numpy.float32'>, which must be a list of names"),
+    ({"dtypes": ["float65"]}, ValueError, "dtypes: 'float65' is no dtype of gpuemu: bfloat16, "),
+    ({"arrays": "nump"}, ValueError, "arrays='nump', which must be one of numpy, torch, "),
+    ({"function": "softmax"}, TypeError, "function is 'softmax', which cannot be called"),
+    ({"contract": "[[ops"}, gpuemu.ConfigError, "gpuemu.toml:1:"),
+    ({"contract": "[[ops]\n"}, gpuemu.ConfigError, "gpuemu.toml:1:"),
+    ({"contract": "nowhere.toml"}, gpuemu.ConfigError, "nowhere.toml: cannot be read: "),
+    ({"contract": None}, gpuemu.ConfigError, "no gpuemu.toml here or in any folder above"),
+    ({"case": "softmax"}, gpuemu.RequestError, "case: "),
+]
+
+
+@pytest.mark.parametrize("argument, error, message", ARGUMENTS)
+def test_arguments_are_named(
+    argument: dict[str, Any], error: type[Exception], message: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked: dict[str, Any] = {"function": softmax, "op": "softmax", "contract": CONTRACT, **argument}
+    with pytest.raises(error) as caught:
+        gpuemu.check(**asked)
+    assert message in str(caught.value) and "GPUEMU_" not in str(caught.value)
+    assert not isinstance(caught.value, gpuemu.GpuemuError) or caught.value.code != "InternalError"
+
+
+def test_decorators_name_their_arguments() -> None:
+    for decorator in (gpuemu.op, gpuemu.cases):
+        with pytest.raises(TypeError, match="dtypes='float32', which must be a list"):
+            decorator("softmax", dtypes="float32")
+    with pytest.raises(ValueError, match="strategies=.. asks for nothing"):
+        gpuemu.cases("softmax", strategies=[])
 
 
 def test_an_interrupt_is_raised_again() -> None:

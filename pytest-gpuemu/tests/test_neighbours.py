@@ -92,6 +92,17 @@ def test_coverage_sees_the_kernels(small: Small) -> None:
     result.stdout.fnmatch_lines(["kernels.py * 100%"])
 
 
+def test_what_failed_last_is_run_first_or_alone(small: Small) -> None:
+    small.kernel("if x.strides[-1] != 4:\n    raise ValueError('strides')\nreturn right(x, axis)")
+    small.run().assert_outcomes(passed=1, failed=1)
+    small.run("--lf").assert_outcomes(failed=1)
+    result = small.run("--ff", "-x")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["FAILED gpuemu.toml::softmax::float32::layout *"])
+    small.kernel("return right(x, axis)")
+    small.run("--lf").assert_outcomes(passed=1, deselected=2)
+
+
 def test_without_a_cache(small: Small) -> None:
     small.run("-p", "no:cacheprovider").assert_outcomes(passed=2)
 

@@ -324,6 +324,33 @@ def test_configurations_that_disagree_are_told():
         disagreeing_kernel[(1,)](torch.arange(32.0), torch.zeros(32))
 
 
+@triton.jit
+def product_kernel(a_ptr, b_ptr, out_ptr, inner, SIZE: tl.constexpr):
+    place = tl.arange(0, SIZE)
+    sums = tl.zeros((SIZE, SIZE), tl.float32)
+    for start in range(0, inner, SIZE):
+        a = tl.load(a_ptr + place[:, None] * inner + start + place[None, :])
+        b = tl.load(b_ptr + (start + place)[:, None] * SIZE + place[None, :])
+        sums = tl.dot(a, b, sums)
+    tl.store(out_ptr + place[:, None] * SIZE + place[None, :], sums)
+
+
+tuned_product_kernel = triton.autotune(
+    configs=[triton.Config({}, num_stages=8), triton.Config({}, num_stages=1)], key=[]
+)(product_kernel)
+
+
+def test_more_shared_memory_than_the_target_has():
+    """As on a GPU of that architecture: an A100's block has 163 KiB (CUDA C++ Programming Guide, compute capability 8.0)."""
+    a, b, out = (torch.ones(shape, dtype=torch.float32) for shape in ((64, 512), (512, 64), (64, 64)))
+    with pytest.raises(triton.runtime.errors.OutOfResources, match="shared memory, Required: .* limit: 166912"):
+        product_kernel[(1,)](a, b, out, 512, SIZE=64, num_stages=8)
+    # The tuner passes over such a configuration.
+    tuned_product_kernel[(1,)](a, b, out, 512, SIZE=64)
+    assert tuned_product_kernel.best_config.num_stages == 1
+    assert torch.equal(out, torch.full((64, 64), 512.0))
+
+
 def test_the_stock_benchmark_runs(driver):
     from triton.testing import do_bench
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import signal
+import sys
 
 import pytest
 from conftest import Small
@@ -65,6 +68,16 @@ def test_cases_run_on_the_emulator(kernels: Kernels) -> None:
     assert not list((kernels.path / ".gpuemu").glob("compiling.*"))
 
 
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("device", ["cuda", "cpu"])
+def test_what_a_function_of_the_contract_is_given_is_on_either_device(kernels: Kernels, device: str) -> None:
+    """On the emulator it is given tensors of this machine, on a GPU the GPU's: its own constants may stand for both."""
+    scaled = f"\n\ndef scaled(x):\n    return softmax(x * torch.ones(x.shape[1], dtype=x.dtype, device='{device}'))\n"
+    kernels.write("kernels.py", TRITON_KERNEL + scaled)
+    kernels.change("kernels:softmax", "kernels:scaled")
+    kernels.outside("--gpuemu-device=emulate").assert_outcomes(passed=2)
+
+
 @pytest.mark.parametrize(
     "missing, message",
     [
@@ -73,12 +86,19 @@ def test_cases_run_on_the_emulator(kernels: Kernels) -> None:
     ],
 )
 def test_what_is_not_installed_is_named(kernels: Kernels, missing: list[str], message: str) -> None:
-    if "torch" not in missing:
-        pytest.importorskip("torch")
+    if "torch" not in missing and importlib.util.find_spec("torch") is None:
+        pytest.skip("needs PyTorch")
     hidden(kernels, *missing)
     result = kernels.outside("-p", "hide", "--gpuemu-device=emulate", "--gpuemu-strategies=boundary")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([f"softmax::float32::boundary failed: {message}", "*in kernels.py:*: import *"])
+    result.stdout.fnmatch_lines(
+        [
+            "gpuemu: --gpuemu-device=emulate has nothing to act on: there is no Triton here (`pip install triton`)",
+            f"softmax::float32::boundary failed: {message}",
+            "*in kernels.py:*: import *",
+        ]
+    )
+    assert not (kernels.path / "gpuemu-regressions").exists()
 
 
 def test_a_triton_that_is_too_old_is_told_before_anything_runs(kernels: Kernels) -> None:
@@ -146,6 +166,41 @@ def test_a_kernel_that_does_not_compile_is_a_failure_with_its_line(kernels: Kern
     if tuple(map(int, pytest.importorskip("triton").__version__.split(".")[:2])) > (3, 4):
         assert "powers = tl.exp(x - tl.maximal(x))" in result.stdout.str()
     assert not list((kernels.path / ".gpuemu").glob("compiling.*"))
+
+
+SCRIPT = """
+import sys
+import torch
+import kernels
+
+x = torch.randn(3, 5, device=sys.argv[1])
+assert x.is_cuda == (sys.argv[1] == "cuda")
+assert torch.allclose(kernels.softmax(x), torch.softmax(x, -1))
+print(__name__, sys.argv[1:])
+"""
+
+
+def started(kernels: Kernels, *arguments: str, **environment: str) -> pytest.RunResult:
+    """A run of Python without pytest."""
+    for name, value in environment.items():
+        kernels.pytester._monkeypatch.setenv(name, value)
+    return kernels.pytester.run(sys.executable, *arguments)
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_script_runs_as_on_a_machine_with_a_gpu(kernels: Kernels) -> None:
+    kernels.write("scripts/__init__.py", "")
+    kernels.write("scripts/script.py", SCRIPT)
+    kernels.pytester._monkeypatch.setenv("PYTHONPATH", str(kernels.path), prepend=os.pathsep)
+    for name in (["scripts/script.py"], ["-m", "scripts.script"]):
+        result = started(kernels, "-m", "gpuemu.triton", *name, "cuda", "--more")
+        assert result.ret == 0
+        result.stdout.fnmatch_lines(["__main__ ['cuda', '--more']"])
+    # Triton's own discovery, where the script takes the device that the driver names or any tensor of the CPU.
+    assert started(kernels, "scripts/script.py", "cpu", GPUEMU_DEVICE="emulate").ret == 0
+    result = started(kernels, "-m", "gpuemu.triton", "nowhere.py")
+    assert result.ret == 1
+    result.stderr.fnmatch_lines(["there is no script nowhere.py; usage: python -m gpuemu.triton *"])
 
 
 ENDLESS = """

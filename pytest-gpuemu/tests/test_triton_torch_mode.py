@@ -1,5 +1,6 @@
 """Torch code that asks for CUDA, served from the CPU by torch's function mode."""
 
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -100,11 +101,185 @@ def test_outside_of_the_mode_nothing_is_left():
         assert tensor.device == torch.device("cpu")
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, y: x + y,
+        lambda x, y: y * x,
+        lambda x, y: x.add_(y),
+        lambda x, y: torch.maximum(x, y),
+        lambda x, y: torch.where(x > 0, x, y),
+        lambda x, y: x @ y,
+        lambda x, y: torch.cat([x, y]),
+        lambda x, y: torch.nn.functional.linear(x, y),
+        lambda x, y: torch.nn.Linear(3, 3)(x),
+        lambda x, y: torch.einsum("ij,jk->ik", x, y),
+        lambda x, y: torch.equal(x, y),
+        lambda x, y: torch.allclose(x, y),
+        lambda x, y: x + y[0],
+        lambda x, y: x + y.float(),
+        lambda x, y: x + (y + 1),
+        lambda x, y: x + x.cpu(),
+        lambda x, y: x + torch.as_tensor(y, device="cpu"),
+    ],
+)
+def test_devices_do_not_mix(call):
+    """What CUDA's torch says of tensors on two devices (`c10` and `TensorIterator`)."""
+    x, y = torch.ones(3, 3, device="cuda"), torch.ones(3, 3)
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device, .* cuda:0 and cpu!"):
+        call(x, y)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, y: x + y.sum(),
+        lambda x, y: x * torch.tensor(2.0),
+        lambda x, y: x.copy_(y),
+        lambda x, y: x[torch.tensor([0, 2])],
+        lambda x, y: x.expand_as(y),
+        lambda x, y: x + y.to(x),
+        lambda x, y: x + y.to(x.device),
+        lambda x, y: x + torch.as_tensor(y, device="cuda"),
+        lambda x, y: x + torch.zeros_like(x),
+        lambda x, y: x + torch.ones(3, device=x.device),
+        lambda x, y: torch.nn.functional.linear(x, torch.nn.Linear(3, 3).cuda().weight),
+        lambda x, y: x[0].add_(1),
+    ],
+)
+def test_what_may_come_from_the_cpu(call):
+    assert call(torch.ones(3, 3, device="cuda"), torch.ones(3, 3)).is_cuda
+
+
+def test_copies_of_as_tensor():
+    """A tensor, or an array of NumPy, lies in another memory than what a GPU is given of it."""
+    x, array = torch.zeros(3), np.zeros(3)
+    for source in (x, array):
+        y = torch.as_tensor(source, device="cuda")
+        y += 1
+        assert (list(source), y.tolist(), y.is_cuda) == ([0, 0, 0], [1, 1, 1], True)
+    z = torch.as_tensor(y, device="cpu")
+    z += 1
+    assert y.tolist() == [1, 1, 1] and not z.is_cuda and not x.is_cuda
+    assert torch.as_tensor(x, device="cpu") is x
+
+
 @triton.jit
 def add_one_kernel(x_ptr, count, BLOCK: tl.constexpr):
     place = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + place, mask=place < count)
     tl.store(x_ptr + place, x + 1, mask=place < count)
+
+
+def test_a_launch_with_a_tensor_that_was_left_on_the_cpu():
+    x, out = torch.ones(64), torch.empty(64, device="cuda")
+    # The message of Triton's own launcher.
+    message = (
+        r"Pointer argument \(at 0\) cannot be accessed from Triton \(cpu tensor\?\): .* x_ptr .* out_ptr on cuda:0"
+    )
+    with pytest.raises(ValueError, match=message):
+        copy_kernel[(1,)](x, out, BLOCK=64)
+    copy_kernel[(1,)](x.cuda(), out, BLOCK=64)
+    assert torch.equal(out.cpu(), x)
+    # All of them on the CPU, as the emulator is also given them.
+    copy_kernel[(1,)](x, torch.empty(64), BLOCK=64)
+
+
+@triton.jit
+def copy_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    place = tl.arange(0, BLOCK)
+    tl.store(out_ptr + place, tl.load(x_ptr + place))
+
+
+class Doubled(torch.autograd.Function):  # type: ignore[name-defined]
+    """A function with a kernel on the way there and on the way back."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        out = torch.empty_like(x)
+        copy_kernel[(1,)](x, out, BLOCK=64)
+        return out * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        assert gradient.is_cuda and x.is_cuda and gradient.device == torch.device("cuda", 0)
+        assert torch.cuda.is_available() and not torch.ones(1).is_cuda
+        out = torch.empty(64, device="cuda")
+        copy_kernel[(1,)](gradient.contiguous(), out, BLOCK=64)
+        with pytest.raises(RuntimeError, match="on the same device"):
+            out + torch.ones(64)
+        return out * torch.full((64,), 2.0, device=gradient.device)
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        lambda y, x: (y.backward(), x.grad)[1],
+        lambda y, x: (torch.autograd.backward([y]), x.grad)[1],
+        lambda y, x: torch.autograd.grad(y, x)[0],
+    ],
+)
+def test_the_way_back_is_served_too(back):
+    x = torch.randn(64, device="cuda", requires_grad=True)
+    gradient = back((Doubled.apply(x) * torch.arange(64, device="cuda")).sum(), x)
+    assert gradient.is_cuda
+    assert torch.equal(gradient, 2.0 * torch.arange(64, device="cuda"))
+    # Of a graph on the CPU nothing becomes CUDA's.
+    y = torch.randn(3, requires_grad=True)
+    assert not torch.autograd.grad((y * y).sum(), y)[0].is_cuda
+
+
+# PyTorch's lists of what CUDA's autocast computes in which precision.
+AUTOCAST = [
+    (lambda x: x @ x, "lower"),
+    (lambda x: torch.nn.functional.linear(x, x), "lower"),
+    (lambda x: torch.bmm(x[None], x[None]), "lower"),
+    (lambda x: torch.nn.functional.conv2d(x[None, None], x[None, None]), "lower"),
+    (lambda x: torch.softmax(x @ x, -1), torch.float32),
+    (lambda x: torch.nn.functional.layer_norm(x @ x, (8,)), torch.float32),
+    (lambda x: (x @ x).exp(), torch.float32),
+    (lambda x: (x @ x).sum(), torch.float32),
+    (lambda x: (x @ x) ** 2, torch.float32),
+    (lambda x: torch.nn.functional.mse_loss(x @ x, x), torch.float32),
+    (lambda x: torch.relu(x @ x), "lower"),
+    (lambda x: x * 2, torch.float32),
+    (lambda x: torch.nn.LSTM(8, 8).cuda()(x @ x)[0], "lower"),
+]
+
+
+@pytest.mark.parametrize("lower", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("compute, dtype", AUTOCAST)
+def test_autocast(compute, dtype, lower):
+    x = torch.randn(8, 8, device="cuda")
+    before = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
+    with torch.autocast("cuda", dtype=lower):
+        out = compute(x)
+        assert out.dtype is (lower if dtype == "lower" else dtype) and out.is_cuda
+        with torch.autocast("cuda", enabled=False):
+            assert compute(x).dtype is torch.float32
+        assert compute(x).dtype is out.dtype
+    assert compute(x).dtype is torch.float32
+    assert (torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")) == before
+
+
+def test_functions_of_the_users_own_cast_too():
+    class Own(torch.autograd.Function):
+        @staticmethod
+        @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float16)
+        def forward(ctx, x):
+            assert not torch.is_autocast_enabled("cuda")
+            return x @ x
+
+        @staticmethod
+        @torch.amp.custom_bwd(device_type="cuda")
+        def backward(ctx, gradient):
+            return gradient
+
+    with torch.autocast("cuda"):
+        assert Own.apply(torch.randn(8, 8, device="cuda")).dtype is torch.float16
+    assert Own.apply(torch.randn(8, 8, device="cuda")).dtype is torch.float32
 
 
 @triton.jit
@@ -206,7 +381,7 @@ def test_work_is_done_when_a_call_returns():
         assert x.tolist() == [1] * 100
     with pytest.raises(ValueError, match="enable_timing"):
         torch.cuda.Event().elapsed_time(ended)
-    with pytest.raises(NotImplementedError, match="CUDAGraph"):
+    with pytest.raises(NotImplementedError, match="CUDAGraph is not there .* call the function without a graph"):
         torch.cuda.CUDAGraph()
 
 
@@ -262,6 +437,17 @@ def test_training_code_runs():
     scaler.step(optimiser)
     scaler.update()
     optimiser.zero_grad(set_to_none=True)
+
+
+def test_what_is_saved_is_loaded_where_it_was():
+    layer = torch.nn.Linear(3, 2).cuda()
+    file = io.BytesIO()
+    torch.save({"layer": layer.state_dict(), "x": torch.ones(3)}, file)
+    for location, is_cuda in ((None, (True, False)), ("cuda", (True, True)), ("cpu", (False, False))):
+        file.seek(0)
+        loaded = torch.load(file, map_location=location)
+        assert (loaded["layer"]["weight"].is_cuda, loaded["x"].is_cuda) == is_cuda
+        assert torch.equal(loaded["layer"]["weight"].cpu(), layer.weight.cpu())
 
 
 def test_afterwards_torch_is_as_it_was():

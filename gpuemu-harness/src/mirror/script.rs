@@ -36,6 +36,13 @@ pub struct Failure {
     pub message: String,
 }
 
+impl Failure {
+    /// Whether it ran at all.
+    pub fn started(&self) -> bool {
+        !matches!(self.kind, "not found" | "not started")
+    }
+}
+
 impl Script {
     /// A script of a project whose `gpuemu.toml` lies in `root`, with the default time-out.
     pub fn new(path: &Path, root: &Path, python: Python) -> Script {

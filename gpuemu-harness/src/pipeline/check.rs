@@ -4,7 +4,7 @@ use super::oracle::Oracle;
 use super::{explain, relate};
 use crate::case::Case;
 use crate::error::Result;
-use crate::subject::{Call, REFUSED, Subject, SubjectError};
+use crate::subject::{Call, REFUSED, Subject, SubjectError, UNUSABLE};
 use crate::tensor::{Layout, Tensor};
 use crate::validate::compare;
 use crate::validate::health::Health;
@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 pub struct Checked {
     /// The first failed check, in the order of checks.
     pub failure: Option<Failure>,
+    /// No case changes the failure: there is nothing to shrink, and no case to keep.
+    pub every_case: bool,
     /// Error statistics of each compared output.
     pub outputs: Vec<(String, Statistics, Histogram)>,
     /// Wall-clock time of the subject's first run.
@@ -53,6 +55,7 @@ const GUARD: usize = 64;
 pub fn check(oracle: &Oracle<'_>, subject: &dyn Subject, case: &Case, health: Option<&mut Health>) -> Result<Checked> {
     let mut checked = Checked {
         failure: None,
+        every_case: false,
         outputs: Vec::new(),
         subject_time: Duration::ZERO,
         reordered: false,
@@ -62,6 +65,7 @@ pub fn check(oracle: &Oracle<'_>, subject: &dyn Subject, case: &Case, health: Op
     let run = match execute(&oracle.op().schema, subject, case, Poison::First) {
         Ok(run) => run,
         Err(error) => {
+            checked.every_case = matches!(error.kind, REFUSED | UNUSABLE);
             checked.failure = Some(subject_failed(&error));
             return Ok(checked);
         }

@@ -504,8 +504,7 @@ fn run_cases(session: &Session, test: &TestName, only: Option<&Spec>, finished: 
         if let Some(failure) = checked.failure {
             let number = Some((index + 1, cases));
             finished.failure = Some(match took < SHRINK.time {
-                // No case is to blame.
-                _ if failure.check == Check::Launch => trial.report_of_all(failure),
+                _ if checked.every_case => trial.report_of_all(failure),
                 true => trial.fail(&planner, case, failure, (index + 1, cases))?,
                 // Most likely a time-out: as many more of them as shrinking takes would look like a hang.
                 false => trial.unshrunk(case, failure, number),

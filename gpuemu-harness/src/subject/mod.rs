@@ -55,6 +55,10 @@ pub trait Subject: Send + Sync {
 /// [`SubjectError::kind`] of a launch that is refused whatever the case: there is nothing to shrink, and no case to keep.
 pub const REFUSED: &str = "refused";
 
+/// [`SubjectError::kind`] of a subject that is not there or cannot be called at all, whatever the case: a module that cannot
+/// be imported, a script that does not start.
+pub const UNUSABLE: &str = "unusable";
+
 /// A subject that could not answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubjectError {

@@ -1,6 +1,6 @@
 //! A script under test (`op_script`): the same protocol as reference scripts, in the dtype of the test.
 
-use super::{Call, Subject, SubjectError};
+use super::{Call, Subject, SubjectError, UNUSABLE};
 use crate::mirror::script::Script;
 use crate::mirror::wire::Dense;
 use crate::mirror::worker::Workers;
@@ -35,7 +35,7 @@ impl Subject for ScriptSubject {
         let written = call.inputs.iter().map(|(name, _)| name).filter(|name| self.inout.contains(name));
         let names: Vec<&str> = written.chain(call.outputs.iter().map(|(name, _)| name)).map(String::as_str).collect();
         let mut answers = self.script.ask(&inputs, call.params, &names).map_err(|failure| SubjectError {
-            kind: failure.kind,
+            kind: if failure.started() { failure.kind } else { UNUSABLE },
             message: failure.message,
             fault: false,
         })?;

@@ -21,6 +21,10 @@ class Refused(Exception):
     """A call or an answer that cannot be used; the message says why."""
 
 
+class Unusable(Refused):
+    """The same of every call, whatever the case: there is no function, or none that can be called."""
+
+
 def kind_of(framework: str) -> str | None:
     """The kind of array that a framework computes with, if it is known."""
     kind = FRAMEWORKS.get(framework, framework)
@@ -33,7 +37,7 @@ def importer(kind: str) -> Any:
     try:
         module = __import__(name)
     except ImportError as error:
-        raise Refused(f"{kind} arrays are asked for, and {kind} cannot be imported: {error}") from None
+        raise Unusable(f"{kind} arrays are asked for, and {kind} cannot be imported: {error}") from None
     return sys.modules.get(name, module)
 
 
@@ -65,8 +69,10 @@ def to_torch(torch: Any, array: np.ndarray, dtype: str) -> Any:
     """A tensor over the array's memory. PyTorch has no negative strides: reversed views come as copies."""
     if any(stride < 0 for stride in array.strides):
         array = array.copy()
-    tensor = torch.from_numpy(array)
-    return tensor.view(getattr(torch, dtype)) if dtype in TORCH_BITS else tensor
+    # Where CUDA is served from the CPU, nobody has asked for this tensor on either.
+    with torch._C.DisableTorchFunction():
+        tensor = torch.from_numpy(array)
+        return tensor.view(getattr(torch, dtype)) if dtype in TORCH_BITS else tensor
 
 
 def from_torch(name: str, value: Any) -> tuple[str, np.ndarray]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_gpuemu import arrays, calling, gpu
-from pytest_gpuemu.arrays import Refused
+from pytest_gpuemu.arrays import Unusable
 
 if TYPE_CHECKING:
     from pytest_gpuemu._core import OpInfo, Project
@@ -59,9 +59,24 @@ def op(name: str, *, dtypes: Sequence[str] | None = None, arrays: str | None = N
 def check_names(kind: str | None, dtypes: Sequence[str] | None) -> None:
     if kind is not None and kind not in arrays.KINDS:
         raise ValueError(f"arrays={kind!r}, which must be one of {', '.join(arrays.KINDS)}")
+    check_list("dtypes", dtypes)
     for dtype in dtypes or ():
         if dtype not in arrays.DTYPES:
-            raise ValueError(f"{dtype!r} is no dtype of gpuemu: {', '.join(sorted(arrays.DTYPES))}")
+            raise ValueError(f"dtypes: {dtype!r} is no dtype of gpuemu: {', '.join(sorted(arrays.DTYPES))}")
+
+
+def check_list(argument: str, names: Any) -> None:
+    """Refuses what is no list of names: a text is one of letters."""
+    if names is None:
+        return
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        example = f", [{names!r}]" if isinstance(names, str) else ""
+        raise TypeError(f"{argument}={names!r}, which must be a list of names{example}")
+    if not names:
+        raise ValueError(f"{argument}=[] asks for nothing: leave it out for all of them")
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{argument}: {name!r} is no name")
 
 
 def kind_for(info: OpInfo, asked: str | None) -> str:
@@ -93,7 +108,7 @@ class Several:
 
     def run(self, inputs: Any, outputs: Any, params: Any, dtypes: dict[str, str], dtype: str) -> calling.Answers:
         if self.wrong:
-            raise Refused(self.wrong)
+            raise Unusable(self.wrong)
         return self.by_dtype[dtype].run(inputs, outputs, params, dtypes, dtype)
 
 
@@ -103,15 +118,20 @@ class Failing:
     bits = False
     dtypes = None
 
-    def __init__(self, description: str, error: str) -> None:
+    def __init__(self, description: str, error: str | BaseException) -> None:
         self.description = description
-        self.error = error
+        self.error: BaseException
+        if isinstance(error, (Exception, SystemExit)):
+            self.error = Unusable(calling.explain(error))
+        else:
+            # Of what ends more than a test, such as pytest.skip, pytest has to know.
+            self.error = Unusable(error) if isinstance(error, str) else error
 
     def run(self, *_: Any) -> calling.Answers:
-        raise Refused(self.error)
+        raise self.error.with_traceback(None)
 
     def answer(self, *_: Any) -> calling.Answers:
-        raise Refused(self.error)
+        raise self.error.with_traceback(None)
 
 
 def subject_of(info: OpInfo, root: str, device: str) -> Any:
@@ -143,8 +163,10 @@ def subject_of(info: OpInfo, root: str, device: str) -> Any:
     target = info.module if ":" in info.module else f"{info.module}:{info.name}"
     try:
         return calling.Subject(calling.resolve(target, root), info, kind_for(info, None), device=device)
-    except Exception as error:
-        return Failing(f"function {target}", calling.explain(error))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return Failing(f"function {target}", error)
 
 
 def bind_all(project: Project) -> None:
@@ -157,8 +179,10 @@ def bind_all(project: Project) -> None:
             try:
                 function = calling.resolve(info.reference, root)
                 reference = calling.Reference(function, info.reference)
-            except Exception as error:
-                reference = Failing(f"reference {info.reference}", calling.explain(error))
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                reference = Failing(f"reference {info.reference}", error)
             project.bind_reference(info.name, reference)
 
 

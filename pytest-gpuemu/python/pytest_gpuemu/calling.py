@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pytest_gpuemu import arrays, gpu
-from pytest_gpuemu.arrays import Refused
+from pytest_gpuemu.arrays import Refused, Unusable
 
 Answers = list[tuple[str, str, "np.ndarray | None"]]
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -58,9 +58,9 @@ class Signature:
     def __init__(self, function: Callable[..., Any], op: Op) -> None:
         known = [*op.inputs, *op.outputs, *op.params]
         try:
-            parameters = list(inspect.signature(function).parameters.values())
+            parameters, told = list(inspect.signature(function).parameters.values()), True
         except (TypeError, ValueError):
-            parameters = []
+            parameters, told = [], False
         by_name = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
         self.everything = any(p.kind is p.VAR_KEYWORD for p in parameters)
         self.names = [p.name for p in by_name if p.name in known]
@@ -68,16 +68,26 @@ class Signature:
         if not self.named or any(p.kind is p.POSITIONAL_ONLY for p in parameters):
             self.named = False
             # Of a function of C nothing is known: it is given all parameters, by name.
-            self.names = [name for name in (self.names if parameters else op.params) if name in op.params]
+            self.names = [name for name in (self.names if told else op.params) if name in op.params]
+            if told:
+                self._try(function, op)
             return
         for p in by_name:
             if p.name not in known and p.default is p.empty:
                 near = difflib.get_close_matches(p.name, known, n=1)
                 hint = f"; did you mean `{near[0]}`?" if near else ""
-                raise Refused(
+                raise Unusable(
                     f"{name_of(function)} takes `{p.name}`, which is no tensor or parameter of op `{op.name}` "
                     f"({', '.join(known)}){hint}"
                 )
+
+    def _try(self, function: Callable[..., Any], op: Op) -> None:
+        """Refuses a function that does not take what a call hands it by position."""
+        try:
+            inspect.signature(function).bind(*op.inputs, **dict.fromkeys(self.names))
+        except TypeError as error:
+            handed = ", ".join([*op.inputs, *(f"{name}=" for name in self.names)])
+            raise Unusable(f"{name_of(function)} cannot be called with {handed}: {error}") from None
 
     def writes(self, output: str) -> bool:
         """Whether the function is handed this output to write into."""
@@ -149,15 +159,15 @@ class Subject:
         self.every = [*op.inouts, *op.outputs]
         self.device = device
         # What is wrong with a function is said by its tests.
-        self.wrong: Refused | None = None
+        self.wrong: Unusable | None = None
         try:
             self.give = arrays.giver(kind)
             self.signature = Signature(function, op)
             self.own = [name for name in op.outputs if not self.signature.writes(name)]
             if kind in ("jax", "tensorflow") and len(self.own) < len(op.outputs):
-                raise Refused(f"{kind} arrays cannot be written in place: return {wanted(op.outputs)}")
-        except Refused as refused:
-            self.wrong = refused
+                raise Unusable(f"{kind} arrays cannot be written in place: return {wanted(op.outputs)}")
+        except Unusable as unusable:
+            self.wrong = unusable
 
     def run(
         self,
@@ -192,7 +202,7 @@ class Subject:
                     taken[name] = place(self.give(array, dtypes[name]))
         for name in self.signature.names:
             if name in outputs and outputs[name] is None:
-                raise Refused(f"output `{name}` declares no shape, so there is nothing to write into: return it")
+                raise Unusable(f"output `{name}` declares no shape, so there is nothing to write into: return it")
         result = self.signature.call(self.function, given, taken, params)
         if copies:
             copies.back()
@@ -318,12 +328,19 @@ def explain(error: BaseException) -> str:
     """What the user should read: the exception, and where in their own code it came from."""
     if isinstance(error, Refused):
         return str(error)
-    text = "".join(traceback.format_exception_only(type(error), error)).rstrip()
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        text = f"{type(error).__name__}: {error.msg}\nin {relative(error.filename)}:{error.lineno}"
+        text += f": {error.text.strip()}" if error.text and error.text.strip() else ""
+    else:
+        text = "".join(traceback.format_exception_only(type(error), error)).rstrip()
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith((HERE, "<frozen "))
+        if not frame.filename.startswith((HERE, "<frozen ", os.path.dirname(importlib.__file__)))
     ]
+    # What an installed library did after it was called says less than who called it.
+    own = [place for place, frame in enumerate(frames) if f"{os.sep}site-packages{os.sep}" not in frame.filename]
+    frames = frames[: own[-1] + 1] if own else frames
     for frame in frames[-6:]:
         line = linecache.getline(frame.filename, frame.lineno or 0).strip()
         text += f"\nin {relative(frame.filename)}:{frame.lineno}, {frame.name}" + (f": {line}" if line else "")

@@ -91,7 +91,7 @@ class TestItem(pytest.Item):
         run = self.config.stash[_run_key()]
         assert run.case is not None
         try:
-            return self.project.test_of_case(run.case) == self.test
+            return run.lies_by(self.path) and self.project.test_of_case(run.case) == self.test
         except _core.GpuemuError:
             return False
 

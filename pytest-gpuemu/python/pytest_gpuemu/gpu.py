@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from pytest_gpuemu.arrays import Refused
+from pytest_gpuemu.arrays import Unusable
 
 
-class Absent(Refused):
+class Absent(Unusable):
     """A GPU is asked for, and there is none."""
 
 

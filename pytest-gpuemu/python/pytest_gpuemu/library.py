@@ -156,6 +156,10 @@ class Library:
         case: str | None = None,
     ) -> Verdict:
         """See `gpuemu.check`."""
+        if not callable(function):
+            raise TypeError(f"function is {function!r}, which cannot be called")
+        bindings.check_names(arrays, dtypes)
+        bindings.check_list("strategies", strategies)
         settings = {
             "GPUEMU_CONFIG": "",
             "GPUEMU_CALIBRATE": "",
@@ -164,13 +168,13 @@ class Library:
             # A case belongs to one test and is asked for by name.
             "GPUEMU_CASE": "",
         }
-        if cases is not None:
-            settings["GPUEMU_CASES"] = str(cases)
-        if seed is not None:
-            settings["GPUEMU_SEED"] = str(seed)
-        if strategies is not None:
-            settings["GPUEMU_STRATEGIES"] = ",".join(strategies)
-        bindings.check_names(arrays, dtypes)
+        own = {"cases": cases, "seed": seed, "strategies": None if strategies is None else ",".join(strategies)}
+        asked = {argument: str(value) for argument, value in own.items() if value is not None}
+        try:
+            _core.Project.check_settings({_variable(argument): value for argument, value in asked.items()})
+        except _core.RequestError as error:
+            raise _in_words_of_arguments(error, asked) from None
+        settings.update((_variable(argument), value) for argument, value in asked.items())
         project = opened(contract if contract is not None else self.contract, settings)
         info = next((info for info in project.ops if info.name == op), None)
         if info is None:
@@ -178,7 +182,16 @@ class Library:
             raise _not_found(f"no op `{op}` in the contract, which has {names}")
         project.bind(op, Watched(function, info, bindings.kind_for(info, arrays), device=project.device))
         if case is not None:
-            return Verdict(op, (verdict(project.validate(project.test_of_case(case), case)),))
+            try:
+                test = project.test_of_case(case)
+            except _core.RequestError as error:
+                raise _reworded(error, f"case: {str(error).removeprefix('case: ')}") from None
+            if test.split("::")[0] != op:
+                raise _coded(
+                    _core.RequestError(f"case is one of {test}, and the function is checked as `{op}`"),
+                    "InvalidRequest",
+                )
+            return Verdict(op, (verdict(project.validate(test, case)),))
         tests = [
             f"{op}::{dtype}::{strategy}"
             for dtype in info.dtypes
@@ -194,19 +207,48 @@ class Library:
         return Verdict(op, tuple([made(told(test)) for test in tests]))
 
 
-def _not_found(message: str) -> _core.GpuemuError:
-    error = _core.NotFoundError(message)
-    error.code = "OpNotFound"
+def _variable(argument: str) -> str:
+    return f"GPUEMU_{argument.upper()}"
+
+
+def _in_words_of_arguments(error: _core.RequestError, arguments: Mapping[str, str]) -> _core.GpuemuError:
+    """An error that names arguments of `check` rather than the variables that stand for them."""
+    text = str(error)
+    for argument in arguments:
+        text = text.replace(_variable(argument), argument)
+    return _reworded(error, text)
+
+
+def _reworded(error: _core.GpuemuError, text: str) -> _core.GpuemuError:
+    return _coded(type(error)(text), error.code)
+
+
+def _coded(error: _core.GpuemuError, code: str) -> _core.GpuemuError:
+    error.code = code
     return error
+
+
+def _not_found(message: str) -> _core.GpuemuError:
+    return _coded(_core.NotFoundError(message), "OpNotFound")
 
 
 def opened(contract: str | os.PathLike[str] | None, settings: dict[str, str]) -> _core.Project:
     """A contract by its path, by its text, or the nearest one from the current folder upwards."""
     if contract is None:
-        return _core.Project(_core.Project.find(Path.cwd()), settings, keep=False)
-    if isinstance(contract, str) and "\n" in contract:
+        try:
+            found = _core.Project.find(Path.cwd())
+        except _core.ConfigError as error:
+            text = str(error).replace("set GPUEMU_CONFIG to one", "give `contract`")
+            raise _reworded(error, f"contract is not given, and {text}") from None
+        return _core.Project(found, settings, keep=False)
+    if isinstance(contract, str) and _is_text(contract):
         return _core.Project(Path.cwd() / "gpuemu.toml", settings, text=contract, keep=False)
     return _core.Project(Path(contract), settings, keep=False)
+
+
+def _is_text(contract: str) -> bool:
+    """Whether it is a contract rather than the path of one, which may not be there."""
+    return "\n" in contract or (any(sign in contract for sign in "[={") and not os.path.exists(contract))
 
 
 def verdict(told: Mapping[str, Any]) -> TestVerdict:

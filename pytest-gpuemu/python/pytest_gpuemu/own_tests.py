@@ -34,6 +34,7 @@ def cases(
     ```
     """
     bindings.check_names(arrays, dtypes)
+    bindings.check_list("strategies", strategies)
     return pytest.mark.gpuemu(op, dtypes=dtypes, strategies=strategies, arrays=arrays)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ SETTINGS = {
     "gpuemu_calibrate": "GPUEMU_CALIBRATE",
     "gpuemu_update": "GPUEMU_UPDATE",
 }
+OPTIONS = (*SETTINGS, "gpuemu_config", "gpuemu_snapshots")
 SNAPSHOTS = {"check": "no", "pending": "new", "update": "always"}
 
 run_key: pytest.StashKey[Run] = pytest.StashKey()
@@ -67,6 +69,10 @@ def is_on(config: pytest.Config) -> bool:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "gpuemu(op): cases of an op of gpuemu.toml; needs --gpuemu")
     if not is_on(config):
+        args = map(str, config.invocation_params.args)
+        vain = [arg.partition("=")[0] for arg in args if arg.startswith("--gpuemu-")]
+        if vain:
+            raise pytest.UsageError(f"{vain[0]} needs --gpuemu: without it, nothing of gpuemu runs")
         return
     from pytest_gpuemu import gpu, session
 
@@ -78,6 +84,20 @@ def pytest_configure(config: pytest.Config) -> None:
         begin_run(config)
     config.stash[run_key] = session.Run(config, given)
     config.pluginmanager.register(session.Hooks(config.stash[run_key]), "gpuemu-hooks")
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """What is set for a run with gpuemu, and has no effect in this one."""
+    if is_on(config):
+        return []
+    options = ["--" + name.replace("_", "-") for name in OPTIONS if config.getoption(name) is not None]
+    variables = [name for name in (*SETTINGS.values(), "GPUEMU_CONFIG", "GPUEMU_REQUIRE") if os.environ.get(name)]
+    lines = []
+    if options or variables:
+        lines.append(f"gpuemu: off without --gpuemu, whatever {', '.join([*options, *variables])} says")
+    if os.environ.get("GPUEMU_DEVICE") == "emulate" and importlib.util.find_spec("triton") is not None:
+        lines.append("gpuemu: GPUEMU_DEVICE makes the emulator Triton's device, for tensors of the CPU alone")
+    return lines
 
 
 def settings(config: pytest.Config) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ class Run:
     def __init__(self, config: pytest.Config, settings: dict[str, str]) -> None:
         self.config = config
         self.settings = settings
-        self.case: str | None = config.getoption("gpuemu_case") or os.environ.get("GPUEMU_CASE") or None
+        self.case = self.from_here(config.getoption("gpuemu_case") or os.environ.get("GPUEMU_CASE") or None)
         # Without the option, tests that the case does not name run as usual.
         self.case_alone = config.getoption("gpuemu_case") is not None
         self.named = plugin.contract_named(config)
@@ -45,18 +46,18 @@ class Run:
         if path not in self.projects:
             given = {"GPUEMU_PYTHON": os.environ.get("GPUEMU_PYTHON") or sys.executable, **self.settings}
             given["GPUEMU_CONFIG"] = ""
-            if self.case is not None and not self.owns(path, self.case, given):
-                given["GPUEMU_CASE"] = ""
+            if self.case is not None:
+                file = saved_file(self.case)
+                if not self.owns(path, self.case, given):
+                    given["GPUEMU_CASE"] = ""
+                elif file is not None and path.parent in file.parents:
+                    given["GPUEMU_CASE"] = f"@{file.relative_to(path.parent).as_posix()}"
             self.projects[path] = self.open(path, given)
         return self.projects[path]
 
     def open(self, path: Path, given: dict[str, str], keep: bool = True) -> _core.Project:
-        place = path
-        try:
-            place = path.relative_to(self.config.invocation_params.dir)
-        except ValueError:
-            pass
-        project = _core.Project(path, given, place=place.as_posix(), keep=keep, progress=self.summary.progress)
+        place = self.from_there(path)
+        project = _core.Project(path, given, place=place, keep=keep, progress=self.summary.progress)
         self.bound[id(project)] = bindings.bound_so_far()
         bindings.bind_all(project)
         return project
@@ -68,10 +69,25 @@ class Run:
             bindings.bind_since(project, self.bound[id(project)])
             self.bound[id(project)] = count
 
+    def from_there(self, path: Path) -> str:
+        """A file as a command line names it in the folder where this run was started."""
+        try:
+            path = Path(os.path.relpath(path, self.config.invocation_params.dir))
+        except ValueError:
+            pass  # On another drive.
+        return path.as_posix()
+
+    def from_here(self, case: str | None) -> str | None:
+        """A case; where it is a saved file that is named from the current folder, by its whole path. Otherwise it is
+        named from the contract's folder, as reports do."""
+        file = saved_file(case)
+        here = Path(self.config.invocation_params.dir)
+        return f"@{os.path.abspath(here / file)}" if file is not None and (here / file).is_file() else case
+
     def owns(self, path: Path, case: str, given: dict[str, str]) -> bool:
         """Whether a case is one of this contract, where a run has several."""
-        if case.strip().startswith("@"):
-            return True
+        if saved_file(case) is not None:
+            return self.lies_by(path)
         try:
             project = _core.Project(path, {**given, "GPUEMU_CASE": ""})
             project.test_of_case(case)
@@ -80,6 +96,11 @@ class Run:
         except _core.GpuemuError:
             return True
         return True
+
+    def lies_by(self, contract: Path) -> bool:
+        """Whether the case of this run may be one of this contract for where it is saved, if it is."""
+        file = saved_file(self.case)
+        return file is None or not file.is_absolute() or _contract_of(file) in (None, contract)
 
     def in_words_of_options(self, text: str) -> str:
         for variable, option in OPTIONS.items():
@@ -112,7 +133,12 @@ class Hooks:
 
     def pytest_report_header(self) -> list[str]:
         crashed = compiling.of_the_dead(self.folder)
-        return [f"gpuemu: the run before ended while Triton compiled {kernel}" for kernel in crashed]
+        lines = [f"gpuemu: the run before ended while Triton compiled {kernel}" for kernel in crashed]
+        device = self.run.settings.get("GPUEMU_DEVICE", os.environ.get("GPUEMU_DEVICE"))
+        if device == "emulate" and importlib.util.find_spec("triton") is None:
+            option = self.run.in_words_of_options("GPUEMU_DEVICE=emulate")
+            lines.append(f"gpuemu: {option} has nothing to act on: there is no Triton here (`pip install triton`)")
+        return lines
 
     @pytest.hookimpl
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -120,7 +146,12 @@ class Hooks:
         wanted = file_path.name == "gpuemu.toml" if named is None else _same(file_path, named)
         if not wanted:
             return None
-        return ContractFile.from_parent(parent, path=file_path, run=self.run)  # type: ignore[no-any-return]
+        # Of a file above the root of the run pytest has no name.
+        outside = self.run.config.rootpath not in file_path.parents
+        name = self.run.from_there(file_path) if outside else None
+        return ContractFile.from_parent(  # type: ignore[no-any-return]
+            parent, path=file_path, run=self.run, nodeid=name
+        )
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -130,11 +161,15 @@ class Hooks:
         run = self.run
         if config.args_source is pytest.Config.ArgsSource.ARGS:
             return
+        saved = saved_file(run.case) if run.case_alone else None
+        contract = run.named or (_contract_of(saved) if saved is not None and saved.is_absolute() else None)
         try:
-            contract = run.named or Path(_core.Project.find(config.invocation_params.dir))
+            contract = contract or Path(_core.Project.find(config.invocation_params.dir))
         except _core.GpuemuError:
             if run.case_alone:
-                raise pytest.UsageError("--gpuemu-case: there is no gpuemu.toml here or in any folder above") from None
+                raise pytest.UsageError(
+                    "--gpuemu-case: there is no gpuemu.toml here or in any folder above: name it behind the case"
+                ) from None
             return
         if run.case_alone and run.case is not None:
             # One case needs no other file, and only its own test.
@@ -204,6 +239,20 @@ def _keep_out_of_git(folder: Path) -> None:
             (folder / ".gitignore").write_text("*\n")
     except OSError:
         pass  # What could not be written there is told by the results.
+
+
+def saved_file(case: str | None) -> Path | None:
+    """The file of a case that is a saved one, as it is named."""
+    name = (case or "").strip()
+    return Path(name[1:]) if name.startswith("@") else None
+
+
+def _contract_of(file: Path) -> Path | None:
+    """The contract in whose folder a file lies."""
+    try:
+        return Path(_core.Project.find(file.parent))
+    except _core.GpuemuError:
+        return None
 
 
 def _same(path: Path, other: Path) -> bool:

@@ -234,9 +234,16 @@ def _statistics(device: Any = None) -> dict[str, int]:
     return {f"{kind}.all.{name}": value for kind in kinds for name, value in found.items()}
 
 
+_GRAPHS = ("CUDAGraph", "graph", "make_graphed_callables")
+
+
 def _refused(name: str) -> Callable[..., Any]:
+    why = "is not there on the emulator"
+    if name in _GRAPHS:
+        why += ", which executes each launch at once and records none: call the function without a graph"
+
     def refuse(*_: Any, **__: Any) -> Any:
-        raise NotImplementedError(f"{name} is not there on the emulator")
+        raise NotImplementedError(f"torch.cuda.{name} {why}")
 
     return refuse
 
@@ -338,8 +345,8 @@ def _of_cuda(driver: Any) -> dict[str, Any]:
         "set_rng_state_all": lambda new_states: torch.default_generator.set_state(new_states[0]),
         "default_generators": (torch.default_generator,),
     }
-    missing = ("CUDAGraph", "graph", "make_graphed_callables", "ExternalStream", "cudart", "utilization", "temperature")
-    served.update((name, _refused(f"torch.cuda.{name}")) for name in missing)
+    missing = (*_GRAPHS, "ExternalStream", "cudart", "utilization", "temperature")
+    served.update((name, _refused(name)) for name in missing)
     return served
 
 
@@ -376,11 +383,14 @@ def _named(name: str, value: Any) -> Any:
     return served
 
 
-def serve(driver: Any) -> list[tuple[Any, str, Any]]:
-    """Puts all of it in place; answers what stood there."""
+def serve(driver: Any, more: list[tuple[Any, dict[str, Any]]]) -> list[tuple[Any, str, Any]]:
+    """Puts all of it in place, and `more` by object and attribute; answers what stood there."""
     places: list[tuple[Any, dict[str, Any]]] = [
+        *more,
         (torch.cuda, _of_cuda(driver)),
         (torch.cuda.nvtx, _of_nvtx()),
+        # What is CUDA's alone is not there: torch's own code takes its other way.
+        (torch.backends.cudnn, {"is_acceptable": lambda tensor: False}),
         (torch, {"Generator": Generator}),
     ]
     if hasattr(torch, "accelerator"):

@@ -15,14 +15,15 @@ import importlib.util
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
+from torch import serialization
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from torch.utils import _device as defaults
 
-from . import torch_cuda, uninitialised
+from . import torch_autocast, torch_cuda, torch_devices, uninitialised
 from .memory import lend
 from .torch_cuda import is_cuda
 
@@ -44,6 +45,8 @@ _ESCAPES = {
     torch.Tensor.untyped_storage,
     torch.Tensor.storage,
 }
+# What they answer may be their argument.
+_SHARING = {torch.as_tensor, torch.asarray}
 _DEVICE = torch.Tensor.device.__get__
 _IS_CUDA = torch.Tensor.is_cuda.__get__
 _SET_DATA = torch.Tensor.data.__set__
@@ -54,6 +57,11 @@ _TRITON = os.path.join(os.path.dirname(str(_FOUND.origin)), "") if _FOUND else _
 
 _STORAGES: dict[int, Any] = {}
 """Storages that call themselves CUDA's, by address."""
+_ON_CPU: dict[int, Any] = {}
+"""Storages that were asked for on the CPU. Of others nothing is known: what a test of a contract is handed, what torch
+makes on its way back."""
+_BACKWARD: list[bool] = [False]
+"""Whether torch is on its way back from tensors of CUDA, where its own gradients are CUDA's too."""
 _ENTERED: list[tuple[Any, list[tuple[Any, str, Any]]]] = []
 
 
@@ -66,12 +74,17 @@ def enter(driver: Any) -> None:
     """Begins: torch code that asks for CUDA finds the device of `driver`."""
     mode = CudaOnCpu()
     mode.__enter__()
-    _ENTERED.append((mode, torch_cuda.serve(driver)))
+    run = torch.autograd._engine_run_backward
+    more = [torch_autocast.methods(), (torch.autograd, {"_engine_run_backward": _on_the_way_back(mode, run)})]
+    _ENTERED.append((mode, torch_cuda.serve(driver, more)))
+    # Before those of the CPU and of CUDA, which are 10 and 20.
+    serialization.register_package(5, _location, _located)
 
 
 def leave() -> None:
     """Ends what the last `enter` began."""
     mode, stood = _ENTERED.pop()
+    serialization._package_registry.remove((5, _location, _located))
     torch_cuda.put_back(stood)
     mode.__exit__(None, None, None)
 
@@ -87,21 +100,76 @@ def _storage(tensor: torch.Tensor) -> Any:
 def calls_itself_cuda(tensor: torch.Tensor) -> bool:
     """Whether a tensor of the CPU stands for one of CUDA."""
     storage = _storage(tensor)
-    return storage is not None and storage._cdata in _STORAGES
+    if storage is None:
+        return False
+    return storage._cdata in _STORAGES or (_BACKWARD[-1] and storage._cdata not in _ON_CPU)
+
+
+def is_on_cpu(tensor: torch.Tensor) -> bool:
+    """Whether a tensor was asked for on the CPU."""
+    storage = _storage(tensor)
+    return storage is not None and storage._cdata in _ON_CPU
+
+
+def _leave_on_cpu(tensor: torch.Tensor) -> torch.Tensor:
+    storage = _storage(tensor)
+    if storage is not None and storage._cdata not in _ON_CPU and storage._cdata not in _STORAGES:
+        key = storage._cdata
+        _ON_CPU[key] = weakref.ref(storage, lambda _: _ON_CPU.pop(key, None))
+    return tensor
 
 
 def _mark(tensor: torch.Tensor) -> torch.Tensor:
     storage = _storage(tensor)
-    if storage is not None and storage._cdata not in _STORAGES:
-        key, size = storage._cdata, storage.nbytes()
-
-        def gone(_: Any) -> None:
-            _STORAGES.pop(key, None)
-            torch_cuda.Counted.gone(size)
-
-        _STORAGES[key] = weakref.ref(storage, gone)
-        torch_cuda.Counted.made(size)
+    if storage is not None:
+        _mark_storage(storage)
     return tensor
+
+
+def _mark_storage(storage: Any) -> None:
+    key, size = storage._cdata, storage.nbytes()
+    if key in _STORAGES:
+        return
+    _ON_CPU.pop(key, None)
+
+    def gone(_: Any) -> None:
+        _STORAGES.pop(key, None)
+        torch_cuda.Counted.gone(size)
+
+    _STORAGES[key] = weakref.ref(storage, gone)
+    torch_cuda.Counted.made(size)
+
+
+def _location(storage: Any) -> str | None:
+    """Where a storage lies, for `torch.save`."""
+    return "cuda:0" if storage._cdata in _STORAGES else None
+
+
+def _located(storage: Any, location: str) -> Any:
+    """A storage that `torch.load` has read, where it shall lie."""
+    if not is_cuda(location):
+        return None
+    torch_cuda.index_of(location)
+    _mark_storage(storage)
+    return storage
+
+
+def check_launch(kernel: str, arguments: Sequence[Any]) -> None:
+    """Refuses a tensor that was left on the CPU beside others of CUDA, as a GPU's driver does with any of the CPU."""
+    left = other = None
+    for place, argument in enumerate(arguments):
+        if isinstance(argument.tensor, torch.Tensor):
+            key = argument.tensor.untyped_storage()._cdata
+            if key in _STORAGES:
+                other = argument
+            elif left is None and key in _ON_CPU:
+                left = place, argument
+    if left is not None and other is not None:
+        place, argument = left
+        raise ValueError(
+            f"Pointer argument (at {place}) cannot be accessed from Triton (cpu tensor?): "
+            f"{kernel} is given {argument.name} on the CPU and {other.name} on cuda:0"
+        )
 
 
 def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
@@ -124,6 +192,22 @@ def _poison(tensor: torch.Tensor) -> None:
         pattern = 0xFF if tensor.dtype.is_floating_point or tensor.dtype.is_complex else 0x5A
         ctypes.memset(tensor.data_ptr(), pattern, tensor.numel() * tensor.element_size())
     uninitialised.made(tensor)
+
+
+def _on_the_way_back(mode: TorchFunctionMode, run: Callable[..., Any]) -> Callable[..., Any]:
+    """Torch's walk from results to gradients, with the mode: torch calls functions of the user's on it."""
+
+    def served(outputs: Any, *arguments: Any, **named: Any) -> Any:
+        _BACKWARD.append(any(calls_itself_cuda(tensor) for tensor in _tensors(outputs)))
+        try:
+            if any(isinstance(other, CudaOnCpu) for other in _get_current_function_mode_stack()):
+                return run(outputs, *arguments, **named)
+            with mode:
+                return run(outputs, *arguments, **named)
+        finally:
+            _BACKWARD.pop()
+
+    return served
 
 
 class CudaOnCpu(TorchFunctionMode):
@@ -184,17 +268,26 @@ def _served(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     if any(isinstance(value, torch.device) and value.type == "cuda" for value in args):
         args = tuple(_CPU if isinstance(value, torch.device) and value.type == "cuda" else value for value in args)
         cuda = True
-    cuda = cuda or (asked is None and any(calls_itself_cuda(tensor) for tensor in _tensors((*args, *kwargs.values()))))
+    tensors = list(_tensors((*args, *kwargs.values())))
+    if not cuda and asked is None and any(calls_itself_cuda(tensor) for tensor in tensors):
+        cuda = True
+        torch_devices.check(func, tensors, is_on_cpu)
+    made = asked is not None and func not in _SHARING
+    on_cpu = not cuda and (made or all(is_on_cpu(tensor) for tensor in tensors))
     if kwargs.get("generator") is not None:
         torch_cuda.check_generator(kwargs["generator"], cuda)
-    answer = func(*args, **kwargs)
+    answer = torch_autocast.call(func, args, kwargs) if cuda else func(*args, **kwargs)
     if func == _SET_DATA:
         return answer
     if func in _EMPTY:
         _poison(answer)
-    if cuda:
-        for tensor in _tensors([answer]):
+    if func in _SHARING and asked is not None and calls_itself_cuda(answer) != cuda:
+        answer = answer.clone()
+    for tensor in _tensors([answer]):
+        if cuda:
             _mark(tensor)
+        elif on_cpu:
+            _leave_on_cpu(tensor)
     return answer
 
 
@@ -208,9 +301,9 @@ def _to_cuda(source: torch.Tensor, answer: torch.Tensor) -> torch.Tensor:
 
 def _to_cpu(source: torch.Tensor, answer: torch.Tensor) -> torch.Tensor:
     """The same the other way."""
-    if calls_itself_cuda(source) and answer.untyped_storage()._cdata == source.untyped_storage()._cdata:
-        return answer.clone()
-    return answer
+    if answer.untyped_storage()._cdata != source.untyped_storage()._cdata:
+        return _leave_on_cpu(answer)
+    return _leave_on_cpu(answer.clone()) if calls_itself_cuda(source) else answer
 
 
 def _moved(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -229,4 +322,6 @@ def _moved(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
         return _to_cuda(source, answer)
     if target == "cpu":
         return _to_cpu(source, answer)
-    return _mark(answer) if calls_itself_cuda(source) else answer
+    if calls_itself_cuda(source):
+        return _mark(answer)
+    return _leave_on_cpu(answer) if is_on_cpu(source) else answer
