@@ -208,7 +208,7 @@ impl Warp {
                     return Outcome::Paused;
                 }
                 // A loop may come to rest after a few turns, or need several for one round.
-                if same.is_none() || turns.is_power_of_two() {
+                if saved.is_none() || turns.is_power_of_two() {
                     saved = Some((here, self.saved()));
                 }
             }
