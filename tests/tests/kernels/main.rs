@@ -273,6 +273,13 @@ fn the_environment_says_what_is_watched() {
     }
 }
 
+#[test]
+fn the_environment_says_how_long_a_kernel_may_run() {
+    let place = project(CONTRACT, &[("DONE:\n", "DONE:\n\tadd.s32 %r1, %r1, 1;\n\tbra DONE;\n")]);
+    let session = place.open_with(|environment| environment.budget = std::num::NonZeroU64::new(3000)).unwrap();
+    assert_has(&report(&session, TEST), &["the block ran 3000 instructions and has not ended", "GPUEMU_BUDGET"]);
+}
+
 /// Every thread takes a number, and is wrong by one where it is not its own: right as long as all come in order.
 const NUMBERED: (&str, &str) = (
     "\tadd.f32 %f3, %f1, %f2;",

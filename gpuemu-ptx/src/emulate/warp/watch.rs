@@ -164,6 +164,9 @@ impl Warp {
     /// [`Outcome::Blocked`]; [`Outcome::Paused`] as soon as something has changed, or after about `most` instructions or so many turns of a loop.
     pub fn run_watched(&mut self, context: &mut Context<'_>, (most, most_turns): (u64, u64)) -> Outcome {
         let (start, changes) = (context.steps, context.changes);
+        // As it was when the fragment that runs began: lanes that stand still stop where they did before, so that the warp
+        // is what it was from one look to the next.
+        let mut first: Option<(Fragment, Saved)> = None;
         let mut saved: Option<(Fragment, Saved)> = None;
         let mut turns = 0u64;
         self.still = 0;
@@ -182,6 +185,9 @@ impl Warp {
                     None => continue,
                 }
             };
+            if first.is_none() {
+                first = Some((self.fragments[index], self.saved()));
+            }
             let fragment = self.fragments.remove(index);
             self.registers.select(fragment.frame);
             self.turned = false;
@@ -195,10 +201,12 @@ impl Warp {
             }
             if std::mem::take(&mut self.turned) {
                 let here = self.fragments[0];
-                let same = saved.as_ref().filter(|(at, _)| at.place == here.place && at.lanes == here.lanes);
-                if same.is_some_and(|(_, saved)| self.is(saved)) {
+                let is = |(at, saved): &(Fragment, Saved)| {
+                    at.place == here.place && at.lanes == here.lanes && self.is(saved)
+                };
+                if [&first, &saved].into_iter().flatten().any(is) {
                     self.still |= here.lanes;
-                    (saved, turns) = (None, 0);
+                    (first, saved, turns) = (None, None, 0);
                     let here = self.fragments.remove(0);
                     self.give_way(here, here.lanes);
                     continue;
@@ -208,7 +216,7 @@ impl Warp {
                     return Outcome::Paused;
                 }
                 // A loop may come to rest after a few turns, or need several for one round.
-                if same.is_none() || turns.is_power_of_two() {
+                if saved.is_none() || turns.is_power_of_two() {
                     saved = Some((here, self.saved()));
                 }
             }
