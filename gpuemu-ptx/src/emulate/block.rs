@@ -62,6 +62,7 @@ impl<'a> Block<'a> {
             local,
             barriers: Default::default(),
             touched: 0,
+            complete: false,
             alive: 0,
         };
         let shadow = match context.grid {
@@ -78,6 +79,7 @@ impl<'a> Block<'a> {
         self.state.alive = context.launch.threads();
         self.state.barriers = [Barrier::default(); super::context::BARRIERS];
         self.state.touched = 0;
+        self.state.complete = false;
         if context.launch.shared != 0 {
             self.state.shared.reset();
         }

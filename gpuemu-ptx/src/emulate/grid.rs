@@ -82,6 +82,7 @@ fn context<'a>(
             local: None,
             barriers: [Barrier::default(); BARRIERS],
             touched: 0,
+            complete: false,
             alive: 0,
         },
         steps: 0,
