@@ -83,7 +83,7 @@ fn global_load_checked(bencher: Bencher, pattern: Pattern) {
     let rows = at(rows, base);
     let mut cache = Cache::default();
     let mut out = [[0_u32; LANES]];
-    let instruction = Instruction { warp: 0, site: 1, order: Order::Weak };
+    let instruction = Instruction { warp: 0, site: 1, order: Order::Weak, alike: 0 };
     bencher.counter(ItemsCount::new(rows.len())).bench_local(|| {
         for row in &rows {
             assert!(block.load(&mut cache, instruction, black_box(row), mask, 4, u32::MAX).is_none());
@@ -132,7 +132,7 @@ fn global_store_checked(bencher: Bencher, pattern: Pattern) {
     let rows = at(rows, base);
     let mut cache = Cache::default();
     let values = [[7_u32; LANES]];
-    let instruction = Instruction { warp: 0, site: 1, order: Order::Weak };
+    let instruction = Instruction { warp: 0, site: 1, order: Order::Weak, alike: 0 };
     bencher.counter(ItemsCount::new(rows.len())).bench_local(|| {
         for row in &rows {
             assert!(block.store(&mut cache, instruction, black_box(row), mask, &values).is_none());
@@ -153,7 +153,7 @@ fn shared_tile(bencher: Bencher, checked: bool) {
     let (rows, mask) = rows(Pattern::Consecutive, 4);
     let values = [[7_u32; LANES]];
     let mut out = [[0_u32; LANES]];
-    let by = |warp, site| Instruction { warp, site, order: Order::Weak };
+    let by = |warp, site| Instruction { warp, site, order: Order::Weak, alike: 0 };
     bencher.counter(ItemsCount::new(2 * rows.len())).bench_local(|| {
         for row in &rows {
             if checked {

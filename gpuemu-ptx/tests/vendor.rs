@@ -256,12 +256,13 @@ fn a_version_or_target_that_one_does_not_know_goes_to_the_next() {
 fn one_that_hangs_is_ended_with_what_it_started() {
     let tools = tempfile::tempdir().unwrap();
     ptxas(tools.path(), "sleep 100 & echo $! > \"$here/child\"; sleep 100");
-    let settings = Settings { timeout: Duration::from_millis(500), ..on_path(tools.path()) };
+    // On a busy machine, a shell takes a while to get as far as the line that hangs.
+    let settings = Settings { timeout: Duration::from_secs(4), ..on_path(tools.path()) };
     let start = Instant::now();
     let Err(Error::ToolFailed(message)) = assemble(settings) else { panic!("it hangs") };
-    let said = "did not finish within 500ms and was ended; GPUEMU_TOOL_TIMEOUT sets another limit, in seconds";
+    let said = "did not finish within 4s and was ended; GPUEMU_TOOL_TIMEOUT sets another limit, in seconds";
     assert!(message.contains(said), "{message}");
-    assert!(start.elapsed() < Duration::from_secs(20));
+    assert!(start.elapsed() < Duration::from_secs(50));
     let child: i32 = fs::read_to_string(tools.path().join("child")).unwrap().trim().parse().unwrap();
     let gone = |_: &usize| {
         std::thread::sleep(Duration::from_millis(10));
@@ -283,17 +284,17 @@ fn one_that_never_answers_is_asked_once() {
         (
             "sleep 100",
             true,
-            &["GPUEMU_PTXAS names no ptxas: ", "was asked for its version and did not finish within 1s"][..],
+            &["GPUEMU_PTXAS names no ptxas: ", "was asked for its version and did not finish within 2s"][..],
         ),
         (
             "sleep 100",
             false,
-            &["what was found is of no use", "was asked for its version and did not finish within 1s"],
+            &["what was found is of no use", "was asked for its version and did not finish within 2s"],
         ),
         (
             "cat \"$here/version\"",
             true,
-            &["ptxas 13.5 (", "did not finish within 1s and was ended; GPUEMU_TOOL_TIMEOUT"],
+            &["ptxas 13.5 (", "did not finish within 2s and was ended; GPUEMU_TOOL_TIMEOUT"],
         ),
     ] {
         fs::write(tools.path().join("run"), format!("[ \"$1\" = --version ] && {{ {version}; exit; }}\nsleep 100\n"))
@@ -304,7 +305,7 @@ fn one_that_never_answers_is_asked_once() {
             true => Settings { ptxas: Some(path.clone()), ..Settings::default() },
             false => on_path(tools.path()),
         };
-        let toolbox = Toolbox::new(Settings { timeout: Duration::from_secs(1), ..settings });
+        let toolbox = Toolbox::new(Settings { timeout: Duration::from_secs(2), ..settings });
         let start = Instant::now();
         for _ in 0..3 {
             let error = toolbox.assemble(Job { ptx: PTX, target: "sm_80", flags: &[] }).unwrap_err();
@@ -313,7 +314,7 @@ fn one_that_never_answers_is_asked_once() {
                 assert!(error.to_string().contains(part), "{error}");
             }
         }
-        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(50), "{:?}", start.elapsed());
     }
 }
 

@@ -107,6 +107,35 @@ def test_in_place_kernels_have_no_race(columns, num_warps):
 
 
 @triton.jit
+def both_means(mean_a, squares_a, count_a, mean_b, squares_b, count_b):
+    count = count_a + count_b
+    share = tl.where(count == 0, 0.0, count_b / count)
+    apart = mean_b - mean_a
+    return mean_a + apart * share, squares_a + squares_b + apart * apart * count_a * share, count
+
+
+@triton.jit
+def variance_kernel(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    mask = column < columns
+    x = tl.load(x_ptr + tl.program_id(0) * columns + column, mask=mask, other=0.0)
+    state = (x, tl.zeros((BLOCK,), tl.float32), mask.to(tl.float32))
+    _, squares, count = tl.reduce(state, 0, both_means)
+    tl.store(out_ptr + tl.program_id(0), squares / count)
+
+
+@pytest.mark.parametrize("columns", [31, 33, 64])
+def test_means_that_cancel_are_no_race(columns):
+    """Every lane stores the mean of its warp, rounded in its own order: near zero they share no digit."""
+    rows = 64
+    x = torch.randn(rows, columns, generator=torch.Generator().manual_seed(columns))
+    x -= x.mean(1, keepdim=True)
+    out = torch.empty(rows)
+    variance_kernel[(rows,)](x, out, columns, BLOCK=64)
+    torch.testing.assert_close(out, x.var(1, correction=0), rtol=1e-4, atol=1e-5)
+
+
+@triton.jit
 def kinds_kernel(out_ptr, flag, small, large, unsigned, real, nothing, ONE: tl.constexpr):
     tl.store(out_ptr, flag.to(tl.float64))
     tl.store(out_ptr + 1, small.to(tl.float64))

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use self::constants::Constants;
 pub use self::operands::Address;
+use super::butterfly::Butterflies;
 use super::code::{Code, NOWHERE, Origin, Routine};
 use super::counters::Counted;
 use super::demand::{self, Demand, Uses};
@@ -64,6 +65,7 @@ pub struct Decoder<'a> {
     /// For each of them what is wanted of what it loads.
     demands: Vec<Demand>,
     uses: Uses,
+    butterflies: Butterflies,
     /// Whether something was found that ties blocks together.
     pub ordered: bool,
     /// Whether something takes local memory at run time.
@@ -120,7 +122,13 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
         let function = program.function(id);
         let layout = Layout::new(function);
         let mut next = match decoder.take() {
-            Some(decoder) => Decoder { function, layout, uses: Uses::new(function), ..decoder },
+            Some(decoder) => Decoder {
+                function,
+                layout,
+                uses: Uses::new(function),
+                butterflies: Butterflies::new(program, function),
+                ..decoder
+            },
             None => Decoder {
                 program,
                 function,
@@ -136,6 +144,7 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
                 sites: Vec::new(),
                 demands: Vec::new(),
                 uses: Uses::new(function),
+                butterflies: Butterflies::new(program, function),
                 ops: Vec::new(),
                 origins: Vec::new(),
                 constants: Constants::default(),
@@ -382,8 +391,16 @@ impl<'a> Decoder<'a> {
             Some((guard, across)) => (self.slot(guard.register), across),
             None => (0, false),
         };
-        self.demands[cache as usize] = Demand { lanes, across, bytes: self.uses.bytes(self.function, to, bytes) };
+        self.demands[cache as usize] =
+            Demand { lanes, across, bytes: self.uses.bytes(self.function, to, bytes), alike: 0 };
         Ok(cache)
+    }
+
+    /// A place for the region that a store accessed last; what it stores may be one value.
+    pub fn store_cache(&mut self) -> i32 {
+        let cache = self.cache();
+        self.demands[cache as usize].alike = self.butterflies.alike(self.origin.instruction);
+        cache
     }
 
     /// A place for the region that an instruction accessed last.

@@ -20,7 +20,7 @@ pub struct Uses {
     writer: Vec<Option<(u32, bool)>>,
 }
 
-/// What is wanted of what a load gives.
+/// What is wanted of what a load gives, and what is known of what a store stores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
     /// The predicate of the lanes that want it.
@@ -29,6 +29,8 @@ pub struct Demand {
     pub across: bool,
     /// The bytes of each lane that are used, as bits from the lowest; 0 where that is not known.
     pub bytes: u32,
+    /// Of a store, the bits of the lane number in which lanes that differ store one value: see [`super::butterfly`].
+    pub alike: u8,
 }
 
 /// Instructions that are followed, at most.

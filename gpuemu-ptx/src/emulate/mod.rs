@@ -4,6 +4,7 @@
 //! when its module was loaded, into a pointer to a loop over lanes and the registers that it works on.
 
 mod block;
+mod butterfly;
 mod cancel;
 mod code;
 mod context;

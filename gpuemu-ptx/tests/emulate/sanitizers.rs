@@ -40,6 +40,23 @@ fn half_a_vector(used: &str) -> String {
     )
 }
 
+/// A mean over lanes so many apart, whose terms all but cancel, stored to one place by all lanes and by all warps, which do
+/// the same: where both lanes of a pair combine, each has its own rounding and nothing else.
+fn mean(strides: &[u32]) -> String {
+    let terms = ".reg .f32 %mean<6>, %other<6>, %apart<6>; .shared .f32 s; and.b32 %r1, %lane, 31; and.b32 %r2, %r1, 1;
+        setp.eq.u32 %p0, %r2, 0; sub.u32 %r3, 31, %r1; selp.b32 %r4, %r1, %r3, %p0; shr.u32 %r5, %r4, 1;
+        mul.lo.u32 %r6, %r5, 0x9e3779b1; cvt.rn.f32.s32 %f1, %r6; neg.f32 %f2, %f1; selp.f32 %mean0, %f1, %f2, %p0;";
+    let stage = |(from, stride): (usize, &u32)| {
+        let to = from + 1;
+        format!(
+            "shfl.sync.bfly.b32 %other{to}, %mean{from}, {stride}, 31, -1; sub.f32 %apart{to}, %other{to}, %mean{from};
+             fma.rn.f32 %mean{to}, %apart{to}, 0f3F000000, %mean{from};"
+        )
+    };
+    let stages: String = strides.iter().enumerate().map(stage).collect();
+    format!("{terms} {stages} mov.u32 %r7, s; st.shared.f32 [%r7], %mean{};", strides.len())
+}
+
 /// Warps that part at a barrier of the block.
 const PASSED: [&str; 4] = [
     "setp.lt.u32 %p0, %lane, 32; @!%p0 bra B; bar.sync 0; B: st.global.u32 [%out], %lane;",
@@ -119,6 +136,8 @@ fn every_finding_has_its_kind() {
             64,
             FaultKind::GlobalRace,
         ),
+        // Two lanes have what they did not combine.
+        (&mean(&[16, 8, 4, 2]), 1, 32, FaultKind::SharedRace),
         // The copy is read before it is waited for.
         (
             ".shared .align 16 .b8 s[512]; mov.u32 %r1, s; shl.b32 %r2, %lane, 4; add.u32 %r1, %r1, %r2;
@@ -183,6 +202,9 @@ fn what_is_ordered_raises_nothing() {
             1,
             64,
         ),
+        // A mean that every lane has rounded in its own order.
+        (&mean(&[16, 8, 4, 2, 1]), 1, 32),
+        (&mean(&[16, 8, 4, 2, 1]), 1, 128),
         // Counted up by all blocks.
         ("ld.param.u64 %out, [out]; red.global.add.u32 [%out], 1;", 8, 32),
         // The copy is waited for.

@@ -64,7 +64,7 @@ where
         };
         let refused = |space| move |problem| Trouble::Access { problem, space, write: true };
         let done = (|| {
-            let who = Access { warp: warp.index, cache, order, wanted: u32::MAX, needed: 0 };
+            let who = Access { warp: warp.index, cache, order, wanted: u32::MAX, needed: 0, alike: 0 };
             let reads = update != Update::Exchange;
             if global != 0 {
                 let Some(rule) = Rule::new(update, number, false) else { return Ok(()) };
@@ -120,7 +120,7 @@ impl Body for Atomic128 {
             _ => (None, &first),
         };
         let shared = space == 1 || space == 2 && Window::split(&addresses, mask)[1] == mask;
-        let who = Access { warp: warp.index, cache, order, wanted: u32::MAX, needed: 0 };
+        let who = Access { warp: warp.index, cache, order, wanted: u32::MAX, needed: 0, alike: 0 };
         let reads = expected.is_some();
         let done = match shared {
             true => {

@@ -38,7 +38,7 @@ impl<const N: usize> Body for Asynchronous<N> {
         };
         let size_of = |lane: usize| if ignore >> lane & 1 != 0 { 0 } else { sizes[lane] as usize };
         let whole = (0..LANES).filter(|&lane| size_of(lane) == N).fold(0, |all, lane| all | 1 << lane) & mask;
-        let who = Access { warp: warp.index, cache, order: 0, wanted: u32::MAX, needed: 0 };
+        let who = Access { warp: warp.index, cache, order: 0, wanted: u32::MAX, needed: 0, alike: 0 };
         let mut data = [0u128; LANES];
         if whole != 0
             && let Err(trouble) = load::<N>(context, who, &from, whole, &mut data)
@@ -63,7 +63,7 @@ impl<const N: usize> Body for Asynchronous<N> {
             return Signal::Fault;
         }
         if let Some(shadow) = &mut context.shadow {
-            let instruction = Instruction { warp: warp.index, site: cache as u32, order: Order::Weak };
+            let instruction = Instruction { warp: warp.index, site: cache as u32, order: Order::Weak, alike: 0 };
             let finding = shadow.copy_shared(instruction, &to, mask, N as u32);
             if let Err(trouble) = super::memory::found(finding, Space::Shared, Action::AsyncWrite, context) {
                 context.trouble = Some(trouble);

@@ -18,7 +18,7 @@ fn byte(context: &mut Context<'_>, warp: u32, lane: usize, address: u64) -> Resu
     let mut out = [[0u8; LANES]];
     Generic::load(
         context,
-        Access { warp, cache: 0, order: 0, wanted: u32::MAX, needed: 0 },
+        Access { warp, cache: 0, order: 0, wanted: u32::MAX, needed: 0, alike: 0 },
         &[address; LANES],
         1 << lane,
         &mut out,

@@ -42,6 +42,8 @@ pub struct Instruction {
     pub site: u32,
     /// Its memory order.
     pub order: Order,
+    /// Of a store, the bits of the lane number in which lanes that differ store one value, each rounded in its own order.
+    pub alike: u8,
 }
 
 /// Bytes that a lane of an access writes, for comparison.
@@ -60,6 +62,7 @@ fn bytes_of<T: Element, const N: usize>(values: &[[T; LANES]; N], lane: usize) -
 /// Compilers let several threads hold copies of one value and store them all. A sum of such copies may be rounded in
 /// each thread's own order, so that copies of floating-point values agree but for a few units in the last place.
 fn same_value<T: Element, const N: usize>(
+    instruction: Instruction,
     values: &[[T; LANES]; N],
     places: &[u64; LANES],
     view: View,
@@ -91,7 +94,18 @@ fn same_value<T: Element, const N: usize>(
             new = new << 8 | u128::from(mine[at]);
         }
         let noise = || size == 4 && within_noise(old as u32, new as u32, scale(values, clash.mask));
-        old == new || clash.copies && (nearly(old, new, size) || noise())
+        // Lanes that combined one value in both orders, or a warp that does all that another one did.
+        let one = |other: usize| (other ^ clash.lane) as u32 & !u32::from(instruction.alike) == 0;
+        let wrote = |other: usize| {
+            let other = bytes_of(values, other);
+            let bytes = &other[element * size..][..size];
+            bytes.iter().rev().fold(0, |value: u128, byte| value << 8 | u128::from(*byte)) == old
+        };
+        let combined = || match clash.other {
+            Some(other) => one(other),
+            None => lanes(clash.mask).any(|other| places[other] == place && one(other) && wrote(other)),
+        };
+        old == new || clash.copies && (nearly(old, new, size) || noise() || combined())
     })
 }
 
@@ -299,7 +313,7 @@ impl<'g> Block<'g> {
                 Quick::Left(hard) => {
                     let places = addresses.map(|address| address.wrapping_sub(region.base()));
                     let view = View { base: 0, ..region.all_readable() };
-                    let same = |clash| same_value(values, &places, view, clash);
+                    let same = |clash| same_value(instruction, values, &places, view, clash);
                     return self.rest(region, instruction, WRITE, addresses, mask, hard, width, same);
                 }
                 Quick::Not => {}
@@ -307,7 +321,7 @@ impl<'g> Block<'g> {
         }
         let found = self.by_region(cache, addresses, mask, width, |this, region, places, mask| {
             this.write(region, instruction, WRITE, addresses, places, mask, width, |clash| {
-                same_value(values, places, View { base: 0, ..region.all_readable() }, clash)
+                same_value(instruction, values, places, View { base: 0, ..region.all_readable() }, clash)
             })
         });
         self.release(instruction, addresses, mask, 0);
@@ -455,7 +469,7 @@ impl<'g> Block<'g> {
         };
         let mask = self.within_shared(addresses, mask, width);
         let actor = self.actor(instruction.warp, instruction.order, WRITE, instruction.site, true, width);
-        let same = |clash| same_value(values, addresses, memory.view(), clash);
+        let same = |clash| same_value(instruction, values, addresses, memory.view(), clash);
         let found = self.access_shared(&actor, addresses, mask, hard & mask, width, same);
         self.release(instruction, addresses, mask, SHARED_WINDOW);
         found

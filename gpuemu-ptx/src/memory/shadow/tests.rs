@@ -65,7 +65,7 @@ impl Play<'_> {
             Some((name, "acq_rel")) => (name, Order::AcquireRelease(Scope::Device)),
             Some(other) => panic!("{other:?}"),
         };
-        let instruction = Instruction { warp, site: self.site, order };
+        let instruction = Instruction { warp, site: self.site, order, alike: 0 };
         let mut addresses = [0; LANES];
         let mut in_shared = false;
         if let Some(place) = words.get(2).filter(|_| matches!(name, "ld" | "st" | "st16" | "atom" | "cp")) {
@@ -465,7 +465,7 @@ fn inputs_outputs_and_workspaces() {
     let mut block = Block::new(&global, &grid, 0).unwrap();
     block.start(0, 1);
     let mut cache = Cache::default();
-    let at = |site| Instruction { warp: 0, site, order: Order::Weak };
+    let at = |site| Instruction { warp: 0, site, order: Order::Weak, alike: 0 };
     let row = |base: u64, step: u64| -> [u64; LANES] { std::array::from_fn(|lane| base + lane as u64 * step) };
     assert_eq!(block.load(&mut cache, at(1), &row(input, 8), u32::MAX, 8, u32::MAX), None);
     let finding = block.store(&mut cache, at(2), &row(input, 4), 0b1000, &[[0_u32; LANES]]);
@@ -522,7 +522,7 @@ fn shadows_take_little_memory() {
         let grid = Grid::new(&mut global).unwrap();
         let mut block = Block::new(&global, &grid, 0).unwrap();
         block.start(0, 1);
-        let (mut cache, at) = (Cache::default(), Instruction { warp: 0, site: 1, order: Order::Weak });
+        let (mut cache, at) = (Cache::default(), Instruction { warp: 0, site: 1, order: Order::Weak, alike: 0 });
         let row = u64::from(width) * LANES as u64;
         let (step, stride) = if together { (row, u64::from(width)) } else { (u64::from(width), BYTES / LANES as u64) };
         let rows = BYTES / row;
@@ -564,7 +564,7 @@ fn blocks_side_by_side_miss_no_pair() {
         let mut block = Block::new(&global, &grid, 0).unwrap();
         block.start(number, 1);
         let mut cache = Cache::default();
-        let at = Instruction { warp: 0, site: 1, order: Order::Weak };
+        let at = Instruction { warp: 0, site: 1, order: Order::Weak, alike: 0 };
         start.wait();
         let races = (0..ROWS).filter(|row| {
             let addresses = std::array::from_fn(|lane| base + row * 128 + lane as u64 * 4);

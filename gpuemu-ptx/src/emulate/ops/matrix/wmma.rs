@@ -136,7 +136,7 @@ impl<M: Memory, T: Bits + Into<u64> + TryFrom<u64>, const STORE: bool> Body for 
             let (major, minor) = if by_column != 0 { (column, row) } else { (row, column) };
             base.wrapping_add((major.wrapping_mul(stride).wrapping_add(minor)).wrapping_mul(size))
         };
-        let who = Access { warp: warp.index, cache, order: 0, wanted: u32::MAX, needed: 0 };
+        let who = Access { warp: warp.index, cache, order: 0, wanted: u32::MAX, needed: 0, alike: 0 };
         let mut matrix = if STORE { fragment.gather(warp, list) } else { vec![0; fragment.elements()] };
         for first in (0..fragment.elements()).step_by(LANES) {
             let count = LANES.min(fragment.elements() - first);

@@ -34,13 +34,15 @@ pub struct Access {
     pub wanted: u32,
     /// The bytes of each lane that something must have written before, as bits from the lowest; 0 for any of them.
     pub needed: u32,
+    /// The bits of the lane number in which lanes that differ store one value.
+    pub alike: u8,
 }
 
 impl Access {
     /// An instruction as the shadow knows it.
     #[inline]
     pub fn instruction(self) -> Instruction {
-        Instruction { warp: self.warp, site: self.cache as u32, order: order_of(self.order) }
+        Instruction { warp: self.warp, site: self.cache as u32, order: order_of(self.order), alike: self.alike }
     }
 }
 
@@ -214,7 +216,14 @@ pub fn access(warp: &Warp, context: &Context<'_>, op: &Op) -> Access {
         lanes if demand.across && lanes != 0 => u32::MAX,
         lanes => lanes,
     };
-    Access { warp: warp.index, cache: op.e, order: op.b & (NARROW - 1), wanted, needed: demand.bytes }
+    Access {
+        warp: warp.index,
+        cache: op.e,
+        order: op.b & (NARROW - 1),
+        wanted,
+        needed: demand.bytes,
+        alike: demand.alike,
+    }
 }
 
 /// How a register keeps an element that was loaded.
@@ -419,7 +428,7 @@ impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Store<M, T, L, N> {
         // SAFETY: a register holds an element of its own size as it is.
         let row = unsafe { &*std::ptr::from_ref(warp.registers.stored::<L>(op.d)).cast::<[T; LANES]>() };
         let order = op.b & (NARROW - 1);
-        let who = Access { warp: warp.index, cache: op.e, order, wanted: FULL, needed: 0 };
+        let who = Access { warp: warp.index, cache: op.e, order, wanted: FULL, needed: 0, alike: 0 };
         M::store_run(context, who, first, row)
     }
 
@@ -493,7 +502,7 @@ fn load_or_store(d: &mut Decoder<'_>) -> Decoded {
         return parameters(d, ty, load, address, &values);
     }
     let (a, imm, narrow) = place(d, address);
-    let e = if load { d.load_cache(ty.bytes())? } else { d.cache() };
+    let e = if load { d.load_cache(ty.bytes())? } else { d.store_cache() };
     // `ld.volatile` and its like are relaxed at least.
     let b = order_number(d.form.order, d.form.scope) | narrow;
     let base = Op { a, b, imm, e, ..d.op_of::<crate::emulate::ops::control::Branch>() };
