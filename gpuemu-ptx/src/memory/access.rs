@@ -468,8 +468,12 @@ pub(super) unsafe fn load<T: Element, const N: usize, M: Mode>(
         let mut values = [0; LANES];
         // SAFETY: as below, of the lanes that take part, which the others follow; `out` is a row of 32 words.
         unsafe {
+            let out = &mut *out.as_mut_ptr().cast::<[u32; LANES]>();
+            if vector::load_some(view.host, view.base, addresses, mask, out) {
+                return true;
+            }
             vector::gather(view.host, view.base, &vector::filled(addresses, mask), &mut values);
-            vector::copy_some(&values, &mut *out.as_mut_ptr().cast(), mask);
+            vector::copy_some(&values, out, mask);
         }
         return true;
     }
@@ -536,6 +540,15 @@ pub(super) unsafe fn store<T: Element, const N: usize, M: Mode>(
             vector::scatter4(view.host, view.base, addresses, values.as_ptr().cast());
         }
         return true;
+    }
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if mask.count_ones() > 4 && size == 4 && N == 1 && vector::is_there() {
+        // SAFETY: as below, of the lanes that take part; `values` is a row of 32 words.
+        let values = unsafe { &*values.as_ptr().cast::<[u32; LANES]>() };
+        // SAFETY: as below.
+        if unsafe { vector::store_some(view.host, view.base, addresses, mask, values) } {
+            return true;
+        }
     }
     let mut lanes = mask;
     while lanes != 0 {

@@ -76,6 +76,93 @@ pub(super) unsafe fn filled(addresses: &[u64; LANES], mask: u32) -> [u64; LANES]
     filled
 }
 
+/// Where lane 0 would be, if the lanes of a mask follow each other by 4 bytes.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn start_of_some(addresses: &[u64; LANES], mask: u32) -> Option<u64> {
+    let first = mask.trailing_zeros() as usize % LANES;
+    let start = addresses[first].wrapping_sub(4 * first as u64);
+    let bits = _mm256_setr_epi64x(1, 2, 4, 8);
+    let mut expected = _mm256_add_epi64(_mm256_set1_epi64x(start as i64), _mm256_setr_epi64x(0, 4, 8, 12));
+    let mut apart = _mm256_setzero_si256();
+    for part in 0..LANES / 4 {
+        // SAFETY: there are so many parts of four.
+        let here = unsafe { _mm256_loadu_si256(addresses.as_ptr().cast::<__m256i>().add(part)) };
+        let taken = _mm256_and_si256(_mm256_set1_epi64x(i64::from(mask >> (4 * part))), bits);
+        let wrong = _mm256_and_si256(_mm256_xor_si256(here, expected), _mm256_cmpeq_epi64(taken, bits));
+        apart = _mm256_or_si256(apart, wrong);
+        expected = _mm256_add_epi64(expected, _mm256_set1_epi64x(16));
+    }
+    (_mm256_testz_si256(apart, apart) == 1).then_some(start)
+}
+
+/// The lanes of a part of eight, as words of ones or zeros.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn part_of_mask(mask: u32, part: usize) -> __m256i {
+    let bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((mask >> (8 * part)) as i32), bits), bits)
+}
+
+/// Loads 4 bytes of the lanes of a mask, which has some, where they follow each other; `false` elsewhere, with nothing
+/// done.
+///
+/// # Safety
+///
+/// As for [`gather`], of those lanes.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn load_some(
+    host: *const u8,
+    base: u64,
+    addresses: &[u64; LANES],
+    mask: u32,
+    out: &mut [u32; LANES],
+) -> bool {
+    let Some(start) = start_of_some(addresses, mask) else { return false };
+    let from = host.wrapping_add(start.wrapping_sub(base) as usize);
+    let mut values = [0; LANES];
+    for part in 0..LANES / 8 {
+        let (at, taken) = (from.wrapping_add(32 * part), part_of_mask(mask, part));
+        let value: __m256i;
+        // SAFETY: the caller's: nothing but the words of those lanes is accessed. As in `load16`.
+        unsafe {
+            asm!("vpmaskmovd {value}, {taken}, [{at}]", value = out(ymm_reg) value, taken = in(ymm_reg) taken,
+                at = in(reg) at, options(nostack, preserves_flags, readonly, pure));
+            _mm256_storeu_si256(values.as_mut_ptr().cast::<__m256i>().add(part), value);
+        }
+    }
+    // SAFETY: AVX2 is here.
+    unsafe { copy_some(&values, out, mask) };
+    true
+}
+
+/// As [`load_some`], a store.
+///
+/// # Safety
+///
+/// The host has AVX2; the places of those lanes are valid for writes.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn store_some(
+    host: *mut u8,
+    base: u64,
+    addresses: &[u64; LANES],
+    mask: u32,
+    values: &[u32; LANES],
+) -> bool {
+    let Some(start) = start_of_some(addresses, mask) else { return false };
+    let to = host.wrapping_add(start.wrapping_sub(base) as usize);
+    for part in 0..LANES / 8 {
+        let (at, taken) = (to.wrapping_add(32 * part), part_of_mask(mask, part));
+        // SAFETY: the caller's: nothing but the words of those lanes is accessed. As in `load16`.
+        unsafe {
+            let value = _mm256_loadu_si256(values.as_ptr().cast::<__m256i>().add(part));
+            asm!("vpmaskmovd [{at}], {taken}, {value}", value = in(ymm_reg) value, taken = in(ymm_reg) taken,
+                at = in(reg) at, options(nostack, preserves_flags));
+        }
+    }
+    true
+}
+
 /// Copies the words of a mask's lanes.
 ///
 /// # Safety
@@ -83,14 +170,12 @@ pub(super) unsafe fn filled(addresses: &[u64; LANES], mask: u32) -> [u64; LANES]
 /// The host has AVX2.
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn copy_some(from: &[u32; LANES], to: &mut [u32; LANES], mask: u32) {
-    let bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     for part in 0..LANES / 8 {
-        let here = _mm256_and_si256(_mm256_set1_epi32((mask >> (8 * part)) as i32), bits);
         // SAFETY: there are so many parts of eight.
         unsafe {
             let to = to.as_mut_ptr().cast::<__m256i>().add(part);
             let new = _mm256_loadu_si256(from.as_ptr().cast::<__m256i>().add(part));
-            _mm256_storeu_si256(to, _mm256_blendv_epi8(_mm256_loadu_si256(to), new, _mm256_cmpeq_epi32(here, bits)));
+            _mm256_storeu_si256(to, _mm256_blendv_epi8(_mm256_loadu_si256(to), new, part_of_mask(mask, part)));
         }
     }
 }
@@ -341,6 +426,41 @@ mod tests {
         for bytes in [0, 4, 8, 255] {
             // SAFETY: as above.
             assert!(!unsafe { fit(4096, bytes, &right, 8) }, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn lanes_of_a_mask_are_copied_and_no_others() {
+        if !is_there() {
+            return;
+        }
+        for mask in [1u32, 1 << 31, 0x01ff_ffff, 0xffff_fe00, 0x8000_0001, 0x5555_0ff0] {
+            let first = mask.trailing_zeros() as usize;
+            let last = 31 - mask.leading_zeros() as usize;
+            // Room for the lanes from the first to the last alone: what lies around it belongs to others.
+            let mut memory: Vec<u32> = (0..=(last - first) as u32).collect();
+            let base = 1000 + 4 * first as u64;
+            // Lanes that take no part are anywhere.
+            let addresses: [u64; LANES] =
+                std::array::from_fn(|lane| if mask >> lane & 1 != 0 { 1000 + 4 * lane as u64 } else { lane as u64 });
+            let host = memory.as_mut_ptr().cast::<u8>();
+            let (mut loaded, values) = ([7; LANES], std::array::from_fn(|lane| 100 + lane as u32));
+            let mut wrong = addresses;
+            wrong[last] = wrong[last].wrapping_add(4);
+            // SAFETY: the lanes of the mask lie in the vector.
+            unsafe {
+                assert!(load_some(host, base, &addresses, mask, &mut loaded), "{mask:x}");
+                assert!(store_some(host, base, &addresses, mask, &values), "{mask:x}");
+                assert!(first == last || !load_some(host, base, &wrong, mask, &mut [0; LANES]), "{mask:x}");
+            }
+            for lane in 0..LANES {
+                let taken = mask >> lane & 1 != 0;
+                assert_eq!(loaded[lane], if taken { (lane - first) as u32 } else { 7 }, "{lane} of {mask:x}");
+                if (first..=last).contains(&lane) {
+                    let right = if taken { 100 + lane as u32 } else { (lane - first) as u32 };
+                    assert_eq!(memory[lane - first], right, "{lane} of {mask:x}");
+                }
+            }
         }
     }
 

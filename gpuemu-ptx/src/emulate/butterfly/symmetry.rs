@@ -53,7 +53,8 @@ pub struct Combination<'a> {
 impl<'a> Combination<'a> {
     /// What the instruction `at` makes of what lanes `stride` apart exchanged; `None` where that is nothing, or too much.
     pub fn new(search: &'a Search<'a>, at: u32, stride: u8) -> Option<Self> {
-        let mut combination = Self { search, at, stride, nodes: Vec::new(), tied: Vec::new(), places: FxHashMap::default() };
+        let mut combination =
+            Self { search, at, stride, nodes: Vec::new(), tied: Vec::new(), places: FxHashMap::default() };
         combination.compute(at)?;
         combination.nodes.iter().any(|node| matches!(node, Node::Partner(_))).then_some(combination)
     }
