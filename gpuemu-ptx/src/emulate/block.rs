@@ -103,7 +103,9 @@ impl<'a> Block<'a> {
             local,
             barriers: Default::default(),
             touched: 0,
+            complete: false,
             alive: 0,
+            told: 0,
         };
         let shadow = match context.grid {
             Some(grid) => Some(shadow::Block::new(context.global, grid, launch.shared)?),
@@ -119,6 +121,8 @@ impl<'a> Block<'a> {
         self.state.alive = context.launch.threads();
         self.state.barriers = [Barrier::default(); super::context::BARRIERS];
         self.state.touched = 0;
+        self.state.told = 0;
+        self.state.complete = false;
         if context.launch.shared != 0 {
             self.state.shared.reset();
         }

@@ -7,7 +7,8 @@ use rustc_hash::FxHashMap;
 use super::cancel::Watch;
 use super::code::Code;
 use super::counters::Count;
-use super::launch::Launch;
+use super::launch::{Launch, mixed};
+use super::op::Signal;
 use super::output::Output;
 use super::problem::{Trouble, Wrapped};
 use super::warp::{Arrival, Reduction};
@@ -76,8 +77,12 @@ pub struct BlockState {
     pub barriers: [Barrier; BARRIERS],
     /// Those at which threads have come, by number.
     pub touched: u32,
+    /// Whether one of them may be complete.
+    pub complete: bool,
     /// Threads that have not left.
     pub alive: u32,
+    /// What it has told other threads through memory, so far.
+    pub told: u64,
 }
 
 /// A barrier of the block.
@@ -99,7 +104,29 @@ pub struct Barrier {
     passed: bool,
 }
 
+impl Barrier {
+    /// Whether all have come, where so many threads have not left.
+    fn is_complete(&self, alive: u32) -> bool {
+        match self.count {
+            0 => self.threads >= alive,
+            count => self.whole >= count,
+        }
+    }
+}
+
 impl Context<'_> {
+    /// A strong write is done. Where orders are permuted, others may go first now: what they see of it should be all that
+    /// they were promised.
+    #[inline]
+    pub fn told(&mut self) -> Signal {
+        let Some(seed) = self.launch.seed else { return Signal::Next };
+        self.block.told += 1;
+        match mixed(seed ^ self.block.number << 32 ^ self.block.told) & 1 {
+            0 => Signal::Next,
+            _ => Signal::Yield,
+        }
+    }
+
     /// Lanes of a warp arrive at a barrier. `false` where they cannot: [`Context::trouble`] says why.
     pub fn arrive(&mut self, arrival: &Arrival, lanes: u32, warp: u32) -> bool {
         let index = arrival.barrier as usize % BARRIERS;
@@ -113,6 +140,7 @@ impl Context<'_> {
         barrier.count = barrier.count.max(arrival.count);
         barrier.holding += (arrival.truths & lanes).count_ones();
         barrier.all &= arrival.truths & lanes == lanes;
+        self.block.complete |= barrier.is_complete(self.block.alive);
         if arrival.waits {
             barrier.waiting |= 1 << (warp % 32);
         } else {
@@ -127,28 +155,27 @@ impl Context<'_> {
     /// Lanes have left the kernel.
     pub fn left(&mut self, lanes: u32) {
         self.block.alive -= lanes.count_ones();
+        self.block.complete = true;
     }
 
     /// A barrier at which all have come, closed again: its number and the result of its reduction.
     #[inline]
     pub fn opened(&mut self) -> Option<(u32, u32)> {
-        if self.block.touched == 0 { None } else { self.opened_of_touched() }
+        if self.block.complete { self.opened_of_touched() } else { None }
     }
 
     fn opened_of_touched(&mut self) -> Option<(u32, u32)> {
         let (alive, touched) = (self.block.alive, self.block.touched);
-        let complete = |index: u32| {
-            let barrier = &self.block.barriers[index as usize % BARRIERS];
-            match barrier.count {
-                0 => barrier.threads >= alive,
-                count => barrier.whole >= count,
-            }
-        };
+        let complete = |index: u32| self.block.barriers[index as usize % BARRIERS].is_complete(alive);
         let mut rest = touched;
         let index = loop {
             let index = rest.trailing_zeros();
-            if rest == 0 || complete(index) {
-                break (rest != 0).then_some(index)?;
+            if rest == 0 {
+                self.block.complete = false;
+                return None;
+            }
+            if complete(index) {
+                break index;
             }
             rest &= rest - 1;
         };

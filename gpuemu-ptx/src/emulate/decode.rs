@@ -178,6 +178,7 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
     decoder.constants.rows.reverse();
     Ok(Code {
         effects: effects::effects(program, &decoder.origins, &decoder.touches),
+        free: super::code::free(&decoder.ops),
         ops: decoder.ops,
         origins: decoder.origins,
         constants: decoder.constants.rows.into_boxed_slice(),

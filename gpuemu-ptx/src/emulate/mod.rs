@@ -29,6 +29,7 @@ mod problem;
 mod registers;
 mod report;
 mod spaces;
+mod vector;
 mod warp;
 
 pub use cancel::Cancel;

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::context::Context;
-use super::registers::{LANES, Lane};
+use super::registers::{FULL, LANES, Lane};
 use super::warp::Warp;
 
 /// What happens after an instruction.
@@ -30,7 +30,7 @@ pub enum Signal {
     Exit,
     /// The instruction needs lanes that are not here yet: [`Warp::wanted`] names them.
     Gather,
-    /// The lanes wait at a barrier of the block: [`Warp::arrival`].
+    /// The lanes wait at a barrier of the block: [`Warp::arrivals`] of their first lane.
     Barrier,
     /// Another may run first: the lanes go on with the next instruction later.
     Yield,
@@ -68,6 +68,9 @@ pub struct Op {
 
 /// What an instruction does, as a type.
 pub trait Body {
+    /// What executes it on hosts with AVX2 and its like, where that is written out for them.
+    const WIDE: Option<Run> = None;
+
     /// Executes it in the lanes of a mask.
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal;
 }
@@ -102,7 +105,7 @@ pub fn host_is_wide() -> bool {
 pub fn pick<B: Body>(wide_host: bool) -> Run {
     #[cfg(target_arch = "x86_64")]
     if wide_host {
-        return wide::<B>;
+        return B::WIDE.unwrap_or(wide::<B>);
     }
     let _ = wide_host;
     plain::<B>
@@ -162,7 +165,23 @@ elementwise!(
 /// What a function of whole rows computes: a type, since closures as large as these are not inlined.
 pub trait OnRows<const N: usize> {
     /// The result of every lane.
-    fn apply(operands: [&[u32; LANES]; N]) -> [u32; LANES];
+    fn apply(operands: [&[u32; LANES]; N], out: &mut [u32; LANES]);
+}
+
+/// `d = F(operands)` on all lanes at once.
+#[inline(always)]
+fn on_rows<F: OnRows<N>, const N: usize>(warp: &mut Warp, op: &Op, operands: [i32; N], mask: u32) -> Signal {
+    if mask == FULL && !operands.contains(&op.d) {
+        let out: *mut [u32; LANES] = warp.registers.row_mut::<u32>(op.d);
+        let operands = operands.map(|register| warp.registers.stored::<u32>(register));
+        // SAFETY: a row of the warp's own that is none of the operands: registers share a row or none.
+        F::apply(operands, unsafe { &mut *out });
+        return Signal::Next;
+    }
+    let mut out = [0; LANES];
+    F::apply(operands.map(|register| warp.registers.stored::<u32>(register)), &mut out);
+    warp.registers.write::<u32>(op.d, &out, mask);
+    Signal::Next
 }
 
 /// `d = F(a)` on all lanes at once.
@@ -171,9 +190,7 @@ pub struct UnaryRow<F>(PhantomData<F>);
 impl<F: OnRows<1>> Body for UnaryRow<F> {
     #[inline(always)]
     fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
-        let out = F::apply([warp.registers.stored::<u32>(op.a)]);
-        warp.registers.write::<u32>(op.d, &out, mask);
-        Signal::Next
+        on_rows::<F, 1>(warp, op, [op.a], mask)
     }
 }
 
@@ -183,10 +200,25 @@ pub struct BinaryRow<F>(PhantomData<F>);
 impl<F: OnRows<2>> Body for BinaryRow<F> {
     #[inline(always)]
     fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
-        let out = F::apply([warp.registers.stored::<u32>(op.a), warp.registers.stored::<u32>(op.b)]);
-        warp.registers.write::<u32>(op.d, &out, mask);
-        Signal::Next
+        on_rows::<F, 2>(warp, op, [op.a, op.b], mask)
     }
+}
+
+/// The lanes whose word is all ones, not zero.
+#[inline(always)]
+fn lanes_of(words: &[u32; LANES]) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: x86-64 has SSE2, and 32 words are eight vectors.
+    return unsafe {
+        use std::arch::x86_64::*;
+        let at = words.as_ptr().cast::<__m128i>();
+        let two = |part: usize| _mm_packs_epi32(_mm_loadu_si128(at.add(part)), _mm_loadu_si128(at.add(part + 1)));
+        let low = _mm_movemask_epi8(_mm_packs_epi16(two(0), two(2))) as u32;
+        let high = _mm_movemask_epi8(_mm_packs_epi16(two(4), two(6))) as u32;
+        low | high << 16
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    words.iter().enumerate().fold(0, |all, (lane, word)| all | word & 1 << lane)
 }
 
 /// `d = f(imm, a, b)` with a predicate as result, then combined with predicate `c` as `setp` does: bits 62 and 63 of
@@ -198,12 +230,12 @@ impl<F: Fn(u64, A, B) -> bool + Copy, A: Lane, B: Lane> Body for Compare<F, A, B
     fn run(warp: &mut Warp, _: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let f = closure::<F>();
         let (a, b) = (warp.registers.stored::<A>(op.a), warp.registers.stored::<B>(op.b));
-        // The bit of each lane first, then all of them: two loops that become vector code.
-        let mut bits = [0u32; LANES];
+        // A word of each lane first, then their bits: a loop that becomes vector code.
+        let mut words = [0; LANES];
         for lane in 0..LANES {
-            bits[lane] = if f(op.imm, A::unpack(a[lane]), B::unpack(b[lane])) { 1 << lane } else { 0 };
+            words[lane] = if f(op.imm, A::unpack(a[lane]), B::unpack(b[lane])) { u32::MAX } else { 0 };
         }
-        let holds = bits.iter().fold(0, |all, bit| all | bit);
+        let holds = lanes_of(&words);
         let with = warp.registers.truth(op.c);
         let combine = |x: u32| match op.imm >> 62 {
             0 => x & with,

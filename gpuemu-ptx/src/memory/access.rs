@@ -246,6 +246,11 @@ pub(super) fn fits(view: View, addresses: &[u64; LANES], mask: u32, width: u64) 
         // SAFETY: the host has AVX2.
         return unsafe { vector::fit(view.base, view.bytes, addresses, width) };
     }
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if mask != 0 && vector::is_there() {
+        // SAFETY: the host has AVX2.
+        return unsafe { vector::fit(view.base, view.bytes, &vector::filled(addresses, mask), width) };
+    }
     // A negative limit makes every lane fall outside.
     let limit = view.bytes.wrapping_sub(width);
     let (mut outside, mut low) = (0, 0);
@@ -281,6 +286,7 @@ pub(super) fn inside(base: u64, bytes: u64, addresses: &[u64; LANES], mask: u32,
 pub(super) unsafe fn load_run<T: Element, M: Mode>(view: View, first: u64, out: &mut [T; LANES]) -> bool {
     let bytes = size_of::<[T; LANES]>();
     let Some(at) = run(view, first, bytes) else { return false };
+    ask_ahead::<M>(at, bytes);
     // SAFETY: `run` found all bytes within the view, at a multiple of 8.
     unsafe {
         match M::RACING {
@@ -300,6 +306,7 @@ pub(super) unsafe fn load_run<T: Element, M: Mode>(view: View, first: u64, out: 
 pub(super) unsafe fn store_run<T: Element, M: Mode>(view: View, first: u64, values: &[T; LANES]) -> bool {
     let bytes = size_of::<[T; LANES]>();
     let Some(at) = run(view, first, bytes) else { return false };
+    ask_ahead::<M>(at, bytes);
     // SAFETY: as in `load_run`.
     unsafe {
         match M::RACING {
@@ -310,6 +317,21 @@ pub(super) unsafe fn store_run<T: Element, M: Mode>(view: View, first: u64, valu
     true
 }
 
+/// Asks the host for what lies as far on as the next block mostly is, a page of the host: its own guesses end with
+/// the page.
+#[inline(always)]
+fn ask_ahead<M: Mode>(at: *const u8, bytes: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if M::RACING {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        for line in (0..bytes).step_by(64) {
+            // SAFETY: SSE is part of x86-64, and a place that is none is not touched.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(4096 + line).cast()) };
+        }
+    }
+    let _ = (at, bytes);
+}
+
 /// Where bytes from an address on lie, if all are within the view, aligned to 8, and as they are in the host's memory.
 #[inline(always)]
 fn run(view: View, first: u64, bytes: usize) -> Option<*mut u8> {
@@ -318,6 +340,63 @@ fn run(view: View, first: u64, bytes: usize) -> Option<*mut u8> {
     // SAFETY: within the view.
     let at = fits.then(|| unsafe { view.host.add(offset as usize) })?;
     (cfg!(target_endian = "little") && (at as usize).is_multiple_of(8) && first.is_multiple_of(8)).then_some(at)
+}
+
+/// Loads four times 4 bytes a lane from places of 32 bits, for a whole warp, into rows. `false` where that is not quickly
+/// done or some lane does not fit, with nothing done.
+///
+/// # Safety
+///
+/// As for [`load`]; the view's base is 0, and the rows are valid for writes.
+#[inline(always)]
+pub(super) unsafe fn load_fours(view: View, places: &[u32; LANES], offset: u32, rows: [*mut [u32; LANES]; 4]) -> bool {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if vector::is_there() {
+        // SAFETY: the caller's, and the host has AVX2.
+        return unsafe { vector::fours(view.host, view.bytes, places, offset, rows) };
+    }
+    let _ = (view, places, offset, rows);
+    false
+}
+
+/// Loads 4 bytes a lane from places 16 bytes apart: a column of vectors of four. `false` where not all bytes from the
+/// first on, 512 of them, are within the view, with nothing done.
+///
+/// # Safety
+///
+/// As for [`load`].
+#[inline(always)]
+pub(super) unsafe fn load_column(view: View, first: u64, out: &mut [u32; LANES]) -> bool {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if vector::is_there() {
+        let bytes = 16 * LANES as u64;
+        let offset = first.wrapping_sub(view.base);
+        if view.bytes < bytes || offset > view.bytes - bytes || !first.is_multiple_of(4) {
+            return false;
+        }
+        // SAFETY: the caller's; all bytes from `offset` on are within the view, and the host has AVX2.
+        unsafe { vector::every_fourth(view.host.add(offset as usize), out) };
+        return true;
+    }
+    let _ = (view, first, out);
+    false
+}
+
+/// Loads 4 bytes from one place for all lanes. `false` where their places are not one, or it is not within the view,
+/// with nothing done.
+///
+/// # Safety
+///
+/// As for [`load`].
+#[inline(always)]
+unsafe fn load_one<M: Mode>(view: View, addresses: &[u64; LANES], out: *mut [u32; LANES]) -> bool {
+    let offset = addresses[0].wrapping_sub(view.base);
+    if !consecutive(addresses, 0) || view.bytes < 4 || offset > view.bytes - 4 || !addresses[0].is_multiple_of(4) {
+        return false;
+    }
+    // SAFETY: the caller's; the place is within the view and aligned, and `out` is a row of 32 words.
+    unsafe { out.write([read::<u32, M>(view.host.add(offset as usize)); LANES]) };
+    true
 }
 
 /// Loads `N` elements a lane. `false` where some lane does not fit, with nothing done.
@@ -355,8 +434,18 @@ pub(super) unsafe fn load<T: Element, const N: usize, M: Mode>(
         }
         return true;
     }
+    // SAFETY: the caller's; there is a row of 32 elements of 4 bytes.
+    if size == 4 && N == 1 && mask == u32::MAX && unsafe { load_one::<M>(view, addresses, out.as_mut_ptr().cast()) } {
+        return true;
+    }
     if !fits(view, addresses, mask, width) {
         return false;
+    }
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if mask == u32::MAX && size == 16 && N == 1 && vector::is_there() {
+        // SAFETY: as below; there is a row of 32 elements of 16 bytes.
+        unsafe { vector::gather16(view.host, view.base, addresses, out.as_mut_ptr().cast()) };
+        return true;
     }
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if mask == u32::MAX && size == 4 && matches!(N, 1 | 4) && vector::is_there() {
@@ -364,8 +453,27 @@ pub(super) unsafe fn load<T: Element, const N: usize, M: Mode>(
         unsafe {
             match N {
                 1 => vector::gather(view.host, view.base, addresses, out.as_mut_ptr().cast()),
-                _ => vector::gather4(view.host, view.base, addresses, out.as_mut_ptr().cast()),
+                _ => {
+                    if addresses[1].wrapping_sub(addresses[0]) == width {
+                        ask_ahead::<M>(view.host.add(addresses[0].wrapping_sub(view.base) as usize), 512);
+                    }
+                    vector::gather4(view.host, view.base, addresses, out.as_mut_ptr().cast());
+                }
             }
+        }
+        return true;
+    }
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if mask.count_ones() > 4 && size == 4 && N == 1 && vector::is_there() {
+        let mut values = [0; LANES];
+        // SAFETY: as below, of the lanes that take part, which the others follow; `out` is a row of 32 words.
+        unsafe {
+            let out = &mut *out.as_mut_ptr().cast::<[u32; LANES]>();
+            if vector::load_some(view.host, view.base, addresses, mask, out) {
+                return true;
+            }
+            vector::gather(view.host, view.base, &vector::filled(addresses, mask), &mut values);
+            vector::copy_some(&values, out, mask);
         }
         return true;
     }
@@ -425,8 +533,22 @@ pub(super) unsafe fn store<T: Element, const N: usize, M: Mode>(
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if mask == u32::MAX && size == 4 && N == 4 && vector::is_there() {
         // SAFETY: as below; there are four rows of 32 elements of 4 bytes.
-        unsafe { vector::scatter4(view.host, view.base, addresses, values.as_ptr().cast()) };
+        unsafe {
+            if addresses[1].wrapping_sub(addresses[0]) == width {
+                ask_ahead::<M>(view.host.add(addresses[0].wrapping_sub(view.base) as usize), 512);
+            }
+            vector::scatter4(view.host, view.base, addresses, values.as_ptr().cast());
+        }
         return true;
+    }
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if mask.count_ones() > 4 && size == 4 && N == 1 && vector::is_there() {
+        // SAFETY: as below, of the lanes that take part; `values` is a row of 32 words.
+        let values = unsafe { &*values.as_ptr().cast::<[u32; LANES]>() };
+        // SAFETY: as below.
+        if unsafe { vector::store_some(view.host, view.base, addresses, mask, values) } {
+            return true;
+        }
     }
     let mut lanes = mask;
     while lanes != 0 {

@@ -66,6 +66,18 @@ impl Shared {
         unsafe { access::load_run::<T, Alone>(self.view(), first, out) }
     }
 
+    /// Loads four times 4 bytes of every lane from its place in 32 bits plus an offset into rows; `false` where that is not
+    /// quickly done or some lane does not fit, with nothing loaded.
+    ///
+    /// # Safety
+    ///
+    /// The rows are valid for writes.
+    #[inline(always)]
+    pub unsafe fn load_fours(&self, places: &[u32; LANES], offset: u32, rows: [*mut [u32; LANES]; 4]) -> bool {
+        // SAFETY: as in `load`, and the caller's.
+        unsafe { access::load_fours(self.view(), places, offset, rows) }
+    }
+
     /// As [`Shared::load_run`], a store.
     #[inline(always)]
     pub fn store_run<T: Element>(&mut self, first: u64, values: &[T; LANES]) -> bool {

@@ -160,8 +160,8 @@ pub fn fma32_through_f64(a: u32, b: u32, c: u32, rounding: Rounding) -> u32 {
 }
 
 /// 2^32, and the smallest normal number times it.
-const SCALE: f32 = 4_294_967_296.0;
-const SCALED_LEAST: f32 = f32::MIN_POSITIVE * SCALE;
+pub(super) const SCALE: f32 = 4_294_967_296.0;
+pub(super) const SCALED_LEAST: f32 = f32::MIN_POSITIVE * SCALE;
 
 /// `mul.ftz.f32`. The hardware flushes what lies below the smallest normal after rounding to 24 bits with no bound on
 /// the exponent, which a product scaled up shows; the rounded result itself may have come up to that number.

@@ -3,6 +3,7 @@
 
 use super::exact::Rounding;
 use super::float::{NAN32, is_nan32, mul32, mul32_ftz};
+use super::special;
 use super::special_tables::{EX2, LG2, RCP, RSQRT, SQRT, Segment, Use};
 #[cfg(target_arch = "x86_64")]
 use super::special_wide;
@@ -70,10 +71,25 @@ const fn packed<const N: usize>(table: &[Segment; N]) -> [u64; N] {
     packed
 }
 
-static PACKED_EX2: [u64; 64] = packed(&EX2);
-static PACKED_RCP: [u64; 128] = packed(&RCP);
+pub(super) static PACKED_EX2: [u64; 64] = packed(&EX2);
+pub(super) static PACKED_RCP: [u64; 128] = packed(&RCP);
 static PACKED_RSQRT: [u64; 128] = packed(&RSQRT);
 static PACKED_LG2: [u64; 64] = packed(&LG2);
+
+pub(super) const EX2_USE: Use = Use { up: 13, square_up: 0, offset: 0x77e2 };
+pub(super) const RCP_USE: Use = Use { up: 13, square_up: 0, offset: 0x47e7 };
+
+/// A function of rows in vectors of the host where it has AVX2, else by the arithmetic of single lanes.
+macro_rules! wide_or {
+    ($out:ident, $wide:ident$(::<$approx:literal>)?, $any:ident, $($argument:expr),*) => {{
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
+            // SAFETY: the host has AVX2 and FMA.
+            return unsafe { special_wide::$wide$(::<$approx>)?($($argument,)* $out) };
+        }
+        *$out = $any($($argument),*);
+    }};
+}
 
 /// The segment of every lane.
 #[inline(always)]
@@ -137,8 +153,7 @@ fn unit_ex2(a: &Row) -> Row {
     });
     let x = row(|lane| fixed[lane] & 0x1_ffff);
     let index = row(|lane| fixed[lane] >> 17 & 63);
-    let how = Use { up: 13, square_up: 0, offset: 0x77e2 };
-    let sums = parabolas(&PACKED_EX2, &how, &index, &x, &x);
+    let sums = parabolas(&PACKED_EX2, &EX2_USE, &index, &x, &x);
     row(|lane| {
         let magnitude = a[lane] & !SIGN;
         let usual = assemble(0, fixed[lane] as i32 >> 23, sums[lane]);
@@ -150,7 +165,12 @@ fn unit_ex2(a: &Row) -> Row {
 
 /// `special::ex2` of every lane.
 #[inline(always)]
-pub fn ex2(a: &Row, ftz: bool) -> Row {
+pub fn ex2(a: &Row, ftz: bool, out: &mut Row) {
+    wide_or!(out, ex2, any_ex2, a, ftz)
+}
+
+#[inline(always)]
+pub(super) fn any_ex2(a: &Row, ftz: bool) -> Row {
     if ftz {
         return unit_ex2(a);
     }
@@ -166,8 +186,7 @@ pub fn ex2(a: &Row, ftz: bool) -> Row {
 fn unit_rcp(a: &Row) -> Row {
     let x = row(|lane| a[lane] & 0xffff);
     let index = row(|lane| a[lane] >> 16 & 127);
-    let how = Use { up: 13, square_up: 0, offset: 0x47e7 };
-    let sums = parabolas(&PACKED_RCP, &how, &index, &x, &row(|lane| 2 * x[lane]));
+    let sums = parabolas(&PACKED_RCP, &RCP_USE, &index, &x, &row(|lane| 2 * x[lane]));
     row(|lane| {
         let (sign, field, mantissa) = (a[lane] & SIGN, a[lane] >> 23 & 255, a[lane] & 0x7f_ffff);
         let usual = assemble(sign, 126 - field as i32, sums[lane]);
@@ -179,7 +198,12 @@ fn unit_rcp(a: &Row) -> Row {
 
 /// `special::rcp` of every lane.
 #[inline(always)]
-pub fn rcp(a: &Row, ftz: bool) -> Row {
+pub fn rcp(a: &Row, ftz: bool, out: &mut Row) {
+    wide_or!(out, rcp, any_rcp, a, ftz)
+}
+
+#[inline(always)]
+pub(super) fn any_rcp(a: &Row, ftz: bool) -> Row {
     if ftz {
         return unit_rcp(a);
     }
@@ -220,6 +244,16 @@ fn is_subnormal(a: u32) -> bool {
     a & INFINITY == 0 && a & !SIGN != 0
 }
 
+/// Where all lanes hold one number, as the sums of rows do, one answer does for all.
+macro_rules! one_for_all {
+    ($a:ident, $one:path, $ftz:ident, $out:ident) => {
+        if $a.iter().fold(0, |apart, lane| apart | (lane ^ $a[0])) == 0 {
+            *$out = [$one($a[0], $ftz); LANES];
+            return;
+        }
+    };
+}
+
 /// Calls `unit` with subnormal lanes times 2^24, and gives their results to `after`. No function: one that takes a
 /// function is not inlined whole.
 macro_rules! scaled {
@@ -237,19 +271,37 @@ macro_rules! scaled {
 
 /// `special::rsqrt` of every lane.
 #[inline(always)]
-pub fn rsqrt(a: &Row, ftz: bool) -> Row {
+pub fn rsqrt(a: &Row, ftz: bool, out: &mut Row) {
+    one_for_all!(a, special::rsqrt, ftz, out);
+    *out = any_rsqrt(a, ftz);
+}
+
+#[inline(always)]
+fn any_rsqrt(a: &Row, ftz: bool) -> Row {
     scaled!(a, ftz, unit_rsqrt, |x| mul(x, 4096.0))
 }
 
 /// `special::sqrt` of every lane.
 #[inline(always)]
-pub fn sqrt(a: &Row, ftz: bool) -> Row {
+pub fn sqrt(a: &Row, ftz: bool, out: &mut Row) {
+    one_for_all!(a, special::sqrt, ftz, out);
+    *out = any_sqrt(a, ftz);
+}
+
+#[inline(always)]
+fn any_sqrt(a: &Row, ftz: bool) -> Row {
     scaled!(a, ftz, unit_sqrt, |x| mul(x, 1.0 / 4096.0))
 }
 
 /// `special::lg2` of every lane.
 #[inline(always)]
-pub fn lg2(a: &Row, ftz: bool) -> Row {
+pub fn lg2(a: &Row, ftz: bool, out: &mut Row) {
+    one_for_all!(a, special::lg2, ftz, out);
+    *out = any_lg2(a, ftz);
+}
+
+#[inline(always)]
+fn any_lg2(a: &Row, ftz: bool) -> Row {
     scaled!(a, ftz, unit_lg2, |x| (f32::from_bits(x) - 24.0).to_bits())
 }
 
@@ -306,7 +358,12 @@ fn unit_lg2(a: &Row) -> Row {
 
 /// `special::div_approx` of every lane.
 #[inline(always)]
-pub fn div_approx(a: &Row, b: &Row, ftz: bool) -> Row {
+pub fn div_approx(a: &Row, b: &Row, ftz: bool, out: &mut Row) {
+    wide_or!(out, div::<true>, any_div_approx, a, b, ftz)
+}
+
+#[inline(always)]
+pub(super) fn any_div_approx(a: &Row, b: &Row, ftz: bool) -> Row {
     if ftz {
         let result = unit_rcp(b);
         return row(|lane| mul32_ftz(a[lane], result[lane], Rounding::Nearest));
@@ -316,7 +373,12 @@ pub fn div_approx(a: &Row, b: &Row, ftz: bool) -> Row {
 
 /// `special::div_full` of every lane.
 #[inline(always)]
-pub fn div_full(a: &Row, b: &Row, ftz: bool) -> Row {
+pub fn div_full(a: &Row, b: &Row, ftz: bool, out: &mut Row) {
+    wide_or!(out, div::<false>, any_div_full, a, b, ftz)
+}
+
+#[inline(always)]
+pub(super) fn any_div_full(a: &Row, b: &Row, ftz: bool) -> Row {
     let large = |b: u32| b & !SIGN > 0x7e80_0000;
     if ftz {
         let scale = |b| if large(b) { 0.25f32 } else { 1.0 };
@@ -339,7 +401,6 @@ fn divided(a: &Row, b: &Row, scale: impl Fn(u32) -> f32) -> Row {
 
 #[cfg(test)]
 mod tests {
-    use super::super::special;
     use super::*;
 
     /// Bit patterns that cover every exponent, both ends of every segment and numbers in between.
@@ -358,30 +419,36 @@ mod tests {
         found
     }
 
-    fn agrees(name: &str, rows: impl Fn(&Row) -> Row, one: impl Fn(u32) -> u32) {
+    fn agrees(name: &str, rows: impl Fn(&Row, &mut Row), one: impl Fn(u32) -> u32) {
         for chunk in arguments().chunks_exact(LANES) {
             let a: Row = chunk.try_into().unwrap();
-            let (got, right) = (rows(&a), a.map(&one));
+            let (mut got, right) = ([7; LANES], a.map(&one));
+            rows(&a, &mut got);
             if let Some(lane) = (0..LANES).find(|&lane| got[lane] != right[lane]) {
                 panic!("{name} of {:#x}: {:#x} instead of {:#x}", a[lane], got[lane], right[lane]);
             }
+            let lane = a[0] as usize >> 16 & 31;
+            rows(&[a[lane]; LANES], &mut got);
+            assert_eq!(got, [right[lane]; LANES], "{name} of {:#x} in all lanes", a[lane]);
         }
     }
 
     #[test]
     fn rows_agree_with_one_lane() {
         for ftz in [false, true] {
-            agrees("ex2", |a| ex2(a, ftz), |a| special::ex2(a, ftz));
-            agrees("rcp", |a| rcp(a, ftz), |a| special::rcp(a, ftz));
-            agrees("rsqrt", |a| rsqrt(a, ftz), |a| special::rsqrt(a, ftz));
-            agrees("sqrt", |a| sqrt(a, ftz), |a| special::sqrt(a, ftz));
-            agrees("lg2", |a| lg2(a, ftz), |a| special::lg2(a, ftz));
+            agrees("ex2", |a, out| ex2(a, ftz, out), |a| special::ex2(a, ftz));
+            agrees("rcp", |a, out| rcp(a, ftz, out), |a| special::rcp(a, ftz));
+            agrees("rsqrt", |a, out| rsqrt(a, ftz, out), |a| special::rsqrt(a, ftz));
+            agrees("sqrt", |a, out| sqrt(a, ftz, out), |a| special::sqrt(a, ftz));
+            agrees("lg2", |a, out| lg2(a, ftz, out), |a| special::lg2(a, ftz));
+            agrees("1 / x", |a, out| div_full(&[ONE; LANES], a, ftz, out), |a| special::div_full(ONE, a, ftz));
+            agrees("1 / x", |a, out| div_approx(&[ONE; LANES], a, ftz, out), |a| special::div_approx(ONE, a, ftz));
             for b in [0, 1, 0x1234_5678, 0x3f9d_0000, 0x7e80_0001, 0x7f80_0000, 0x7fc0_0000, 0xbf12_3456, 0x8000_0100] {
                 let other = [b; LANES];
-                agrees("div.full", |a| div_full(a, &other, ftz), |a| special::div_full(a, b, ftz));
-                agrees("div.full by", |a| div_full(&other, a, ftz), |a| special::div_full(b, a, ftz));
-                agrees("div.approx", |a| div_approx(a, &other, ftz), |a| special::div_approx(a, b, ftz));
-                agrees("div.approx by", |a| div_approx(&other, a, ftz), |a| special::div_approx(b, a, ftz));
+                agrees("div.full", |a, out| div_full(a, &other, ftz, out), |a| special::div_full(a, b, ftz));
+                agrees("div.full by", |a, out| div_full(&other, a, ftz, out), |a| special::div_full(b, a, ftz));
+                agrees("div.approx", |a, out| div_approx(a, &other, ftz, out), |a| special::div_approx(a, b, ftz));
+                agrees("div.approx by", |a, out| div_approx(&other, a, ftz, out), |a| special::div_approx(b, a, ftz));
             }
         }
     }

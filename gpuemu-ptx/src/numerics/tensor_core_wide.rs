@@ -9,7 +9,7 @@ use super::sum_rule::{COLUMNS, Element, SPECIAL, SumRule, ZERO};
 const MOST: usize = 32;
 
 /// Rows at once.
-const SIDE: usize = 2;
+const SIDE: usize = 4;
 
 /// How the codes of a format are taken apart.
 #[derive(Clone, Copy)]
@@ -27,6 +27,16 @@ impl Codes {
         let (exponent, mantissa) = element.widths();
         let unused = if element == Element::Tf32 { 13 } else { 0 };
         Self { unused, exponent, mantissa, full: element == Element::E4m3 }
+    }
+
+    /// Numbers whose significands and exponents `split` gave, where the exponent has five bits at most.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn values(self, significand: __m256i, exponent: __m256i) -> __m256 {
+        // That of zero counts for nothing.
+        let exponent = _mm256_max_epi32(exponent, _mm256_set1_epi32(LEAST));
+        let place = powers(_mm256_sub_epi32(exponent, _mm256_set1_epi32(self.mantissa as i32)));
+        _mm256_mul_ps(_mm256_cvtepi32_ps(significand), place)
     }
 
     /// Signed significands and exponents of eight codes, as `tensor_core` has them.
@@ -55,6 +65,16 @@ impl Codes {
         (_mm256_sub_epi32(_mm256_xor_si256(significand, sign), sign), exponent)
     }
 }
+
+/// 2 to the power of eight whole numbers from -126 to 127.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn powers(of: __m256i) -> __m256 {
+    _mm256_castsi256_ps(_mm256_slli_epi32::<23>(_mm256_add_epi32(of, _mm256_set1_epi32(127))))
+}
+
+/// Below the exponent of every product of formats with five bits of exponent, and far from the ends of binary32.
+const LEAST: i32 = -60;
 
 /// The upper and the lower words of the binary64 sums of eight whole numbers: below 2^31 both, so that the sum is exact, and
 /// cutting its significand cuts the sum.
@@ -109,14 +129,22 @@ pub(super) unsafe fn multiply_add<const M: usize, const K: usize>(
     let load = |row: &[u32; COLUMNS]| unsafe { _mm256_loadu_si256(row.as_ptr().cast()) };
     let zero = _mm256_setzero_si256();
     let (mut b_significand, mut b_exponent) = ([zero; K], [zero; K]);
+    // Numbers with short exponents are numbers of binary32, which has room for their products. Cutting one to a whole
+    // number of the sum's last place is one instruction then.
+    let short = in_a.exponent <= 5 && in_b.exponent <= 5;
+    let mut b_value = [_mm256_setzero_ps(); K];
     for k in 0..K {
         (b_significand[k], b_exponent[k]) = in_b.split(load(&b[k]));
+        if short {
+            b_value[k] = in_b.values(b_significand[k], b_exponent[k]);
+        }
     }
     let mut unusual = zero;
     let mut d = *c;
-    // Two rows side by side: each is a chain in which every step waits for the one before.
+    // Some rows side by side: each is a chain in which every step waits for the one before.
     for (rows, out) in a.chunks(SIDE).zip(d.chunks_mut(SIDE)) {
         let (mut significand, mut exponent) = ([[0i32; MOST]; SIDE], [[0i32; MOST]; SIDE]);
+        let mut value = [[0f32; MOST]; SIDE];
         let mut so_far = [zero; SIDE];
         for (r, row) in rows.iter().enumerate() {
             let mut codes = [0u32; MOST];
@@ -127,6 +155,9 @@ pub(super) unsafe fn multiply_add<const M: usize, const K: usize>(
                     let (x, e) = in_a.split(_mm256_loadu_si256(codes.as_ptr().add(k).cast()));
                     _mm256_storeu_si256(significand[r].as_mut_ptr().add(k).cast(), _mm256_sll_epi32(x, up));
                     _mm256_storeu_si256(exponent[r].as_mut_ptr().add(k).cast(), e);
+                    if short {
+                        _mm256_storeu_ps(value[r].as_mut_ptr().add(k), in_a.values(x, e));
+                    }
                 }
             }
             so_far[r] = load(&out[r]);
@@ -145,13 +176,27 @@ pub(super) unsafe fn multiply_add<const M: usize, const K: usize>(
                 }
             }
             let mut sum = [zero; SIDE];
-            let second = b_significand[here.clone()].iter().zip(&b_exponent[here.clone()]);
-            for (k, (&y, &y_exponent)) in here.zip(second) {
+            if short {
+                let mut scale = [_mm256_setzero_ps(); SIDE];
                 for r in 0..SIDE {
-                    let product = _mm256_mullo_epi32(all(significand[r][k]), y);
-                    let shift = _mm256_sub_epi32(largest[r], _mm256_add_epi32(all(exponent[r][k]), y_exponent));
-                    let term = _mm256_srlv_epi32(_mm256_abs_epi32(product), shift);
-                    sum[r] = _mm256_add_epi32(sum[r], _mm256_sign_epi32(term, product));
+                    let largest = _mm256_max_epi32(largest[r], all(LEAST));
+                    scale[r] = powers(_mm256_sub_epi32(all(rule.fraction_bits as i32), largest));
+                }
+                for (k, &y) in here.clone().zip(&b_value[here]) {
+                    for r in 0..SIDE {
+                        let product = _mm256_mul_ps(_mm256_set1_ps(value[r][k]), y);
+                        sum[r] = _mm256_add_epi32(sum[r], _mm256_cvttps_epi32(_mm256_mul_ps(product, scale[r])));
+                    }
+                }
+            } else {
+                let second = b_significand[here.clone()].iter().zip(&b_exponent[here.clone()]);
+                for (k, (&y, &y_exponent)) in here.zip(second) {
+                    for r in 0..SIDE {
+                        let product = _mm256_mullo_epi32(all(significand[r][k]), y);
+                        let shift = _mm256_sub_epi32(largest[r], _mm256_add_epi32(all(exponent[r][k]), y_exponent));
+                        let term = _mm256_srlv_epi32(_mm256_abs_epi32(product), shift);
+                        sum[r] = _mm256_add_epi32(sum[r], _mm256_sign_epi32(term, product));
+                    }
                 }
             }
             for r in 0..SIDE {

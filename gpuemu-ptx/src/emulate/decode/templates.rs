@@ -1,7 +1,7 @@
 //! Operations around closures of scalars, on the instruction's operands or on rows given by number.
 
 use super::{Decoded, Decoder};
-use crate::emulate::op::{Binary, Op, Quaternary, Ternary, Unary};
+use crate::emulate::op::{Binary, Body, Op, Quaternary, Ternary, Unary};
 use crate::emulate::registers::Lane;
 
 impl Decoder<'_> {
@@ -43,6 +43,22 @@ impl Decoder<'_> {
         let (c, e) = (self.source::<C>(3)?, self.source::<E>(4)?);
         let d = self.destination::<D>(0, self.signed())?;
         self.emit(Op { d, a, b, c, e, imm, ..self.op_of::<Quaternary<F, D, A, B, C, E>>() });
+        Ok(())
+    }
+
+    /// Emits `d = B(a, b)` on words of 32 bits.
+    pub fn binary_by<B: Body>(&mut self) -> Decoded {
+        let (a, b) = (self.source::<u32>(1)?, self.source::<u32>(2)?);
+        let d = self.destination::<u32>(0, false)?;
+        self.emit(Op { d, a, b, ..self.op_of::<B>() });
+        Ok(())
+    }
+
+    /// Emits `d = B(a, b, c)` on words of 32 bits.
+    pub fn ternary_by<B: Body>(&mut self) -> Decoded {
+        let (a, b, c) = (self.source::<u32>(1)?, self.source::<u32>(2)?, self.source::<u32>(3)?);
+        let d = self.destination::<u32>(0, false)?;
+        self.emit(Op { d, a, b, c, ..self.op_of::<B>() });
         Ok(())
     }
 

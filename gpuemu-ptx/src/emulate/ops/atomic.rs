@@ -99,7 +99,7 @@ where
             let values = old.map(|value| L::stored(u128::from(value)));
             warp.registers.write::<L>(op.d, &values, mask);
         }
-        Signal::Next
+        context.told()
     }
 }
 

@@ -20,6 +20,7 @@ const COUNTED: u64 = 4;
 pub struct Barrier;
 
 impl Body for Barrier {
+    #[inline(always)]
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let lane = mask.trailing_zeros() as usize % LANES;
         let barrier = warp.registers.lane::<u32>(op.a, lane);
@@ -41,7 +42,7 @@ impl Body for Barrier {
             _ => Reduction::Any,
         };
         let truths = warp.registers.truth(op.c) & mask;
-        warp.arrival = Arrival {
+        warp.arrivals[lane] = Arrival {
             barrier,
             count,
             waits: op.imm & ARRIVE == 0,

@@ -6,6 +6,7 @@ use crate::emulate::context::Context;
 use crate::emulate::decode::{Decoded, Decoder, refuse};
 use crate::emulate::op::{BinaryRow, Body, OnRows, Op, Signal, UnaryRow, closure};
 use crate::emulate::registers::LANES;
+use crate::emulate::vector;
 use crate::emulate::warp::Warp;
 use crate::numerics::exact::Rounding;
 use crate::numerics::float::{self as fl, Extremum, Property};
@@ -141,10 +142,10 @@ fn single(d: &mut Decoder<'_>) -> Decoded {
     let approximate = d.form.has(Word::Approx);
     // The common forms are loops without a question in them; the others ask at run time.
     match (d.opcode(), k) {
-        (Opcode::Add, 0) => d.binary(0, |_, a: u32, b: u32| fl::add32(a, b, NEAREST)),
-        (Opcode::Sub, 0) => d.binary(0, |_, a: u32, b: u32| fl::sub32(a, b, NEAREST)),
-        (Opcode::Mul, 0) => d.binary(0, |_, a: u32, b: u32| fl::mul32(a, b, NEAREST)),
-        (Opcode::Fma | Opcode::Mad, 0) => d.ternary(0, |_, a: u32, b: u32, c: u32| fl::fma32(a, b, c, NEAREST)),
+        (Opcode::Add, 0) => d.binary_by::<vector::Add>(),
+        (Opcode::Sub, 0) => d.binary_by::<vector::Sub>(),
+        (Opcode::Mul, 0) => d.binary_by::<vector::Mul>(),
+        (Opcode::Fma | Opcode::Mad, 0) => d.ternary_by::<vector::Fma>(),
         (Opcode::Fma | Opcode::Mad, FTZ) => {
             let abc = (d.source::<u32>(1)?, d.source::<u32>(2)?, d.source::<u32>(3)?);
             flushed(
@@ -207,8 +208,8 @@ fn single(d: &mut Decoder<'_>) -> Decoded {
         (Opcode::Max, _) if d.has_operand(3) => {
             d.ternary(k, |k, a: u32, b: u32, c: u32| into(k, fl::max3_32(into(k, a), into(k, b), into(k, c), mode(k))))
         }
-        (Opcode::Min, 0) => d.binary(0, |_, a: u32, b: u32| fl::min32(a, b, Extremum::default())),
-        (Opcode::Max, 0) => d.binary(0, |_, a: u32, b: u32| fl::max32(a, b, Extremum::default())),
+        (Opcode::Min, 0) => d.binary_by::<vector::Min>(),
+        (Opcode::Max, 0) => d.binary_by::<vector::Max>(),
         (Opcode::Min, _) => d.binary(k, |k, a: u32, b: u32| fl::min32(into(k, a), into(k, b), mode(k))),
         (Opcode::Max, _) => d.binary(k, |k, a: u32, b: u32| fl::max32(into(k, a), into(k, b), mode(k))),
         _ => refuse("it has no such type"),
@@ -227,8 +228,8 @@ macro_rules! on_rows {
     ($name:ident, $function:ident, $ftz:literal, $($operand:ident),*) => {
         impl OnRows<{ [$(stringify!($operand)),*].len() }> for $name {
             #[inline(always)]
-            fn apply([$($operand),*]: [&Row; [$(stringify!($operand)),*].len()]) -> Row {
-                rows::$function($($operand,)* $ftz)
+            fn apply([$($operand),*]: [&Row; [$(stringify!($operand)),*].len()], out: &mut Row) {
+                rows::$function($($operand,)* $ftz, out);
             }
         }
     };

@@ -147,6 +147,16 @@ impl Warp {
 
     /// A barrier of the block opened: lanes that waited there go on.
     pub fn open(&mut self, barrier: u32, result: u32) {
+        if let [fragment] = &mut self.fragments[..] {
+            let arrival = &self.arrivals[fragment.first()];
+            if fragment.state != State::Waiting || arrival.barrier != barrier {
+                return;
+            }
+            if arrival.reduction == Reduction::None {
+                fragment.state = State::Ready;
+                return;
+            }
+        }
         for index in 0..self.fragments.len() {
             let fragment = self.fragments[index];
             let arrival = self.arrivals[fragment.first()];

@@ -33,8 +33,9 @@ struct Fragment {
     frame: Frame,
 }
 
-/// What lanes wait for.
+/// What lanes wait for. As wide as the other fields of a fragment, which is copied often and has no gaps so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
 enum State {
     /// Nothing.
     Ready,
@@ -135,8 +136,6 @@ pub struct Warp {
     pub places: [u32; LANES],
     /// The lanes that the instruction needs.
     pub wanted: Wanted,
-    /// How the lanes arrive at a barrier.
-    pub arrival: Arrival,
     /// Asynchronous copies in flight.
     pub copies: super::copies::Copies,
     /// The lanes that run now, those of the guard's among them or not.
@@ -160,5 +159,5 @@ pub struct Warp {
     /// What fragments wait for, by their first lane: they have no lane in common.
     gathering: [Wanted; LANES],
     /// How fragments arrived at a barrier, by their first lane.
-    arrivals: [Arrival; LANES],
+    pub arrivals: [Arrival; LANES],
 }

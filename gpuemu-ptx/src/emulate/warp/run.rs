@@ -5,7 +5,7 @@ use super::{Arrival, Fragment, NONE, Outcome, State, Wanted, Warp};
 use crate::emulate::code::NOWHERE;
 use crate::emulate::context::Context;
 use crate::emulate::copies::Copies;
-use crate::emulate::op::Signal;
+use crate::emulate::op::{Op, Signal};
 use crate::emulate::problem::Trouble;
 use crate::emulate::registers::{FULL, Frame, LANES, Registers};
 
@@ -30,7 +30,6 @@ impl Warp {
             stack: [0; LANES],
             places: [0; LANES],
             wanted: Wanted::default(),
-            arrival: Arrival::default(),
             copies: Copies::default(),
             active: 0,
             stopped: 0,
@@ -78,19 +77,21 @@ impl Warp {
         context.changes += 1;
         self.still = 0;
         loop {
-            let fragment = match self.fragments.iter().position(|fragment| fragment.state == State::Ready) {
-                // A warp that is whole has one.
-                Some(0) if self.fragments.len() == 1 => self.fragments.pop(),
-                Some(index) => Some(self.fragments.remove(index)),
-                None => None,
-            };
-            let Some(fragment) = fragment else {
+            let Some(index) = self.fragments.iter().position(|fragment| fragment.state == State::Ready) else {
                 match self.unblock(context) {
                     Some(outcome) => return outcome,
                     None => continue,
                 }
             };
-            self.registers.select(fragment.frame);
+            // Field by field: the host waits where a copy of the whole reads across what was written in parts.
+            let Fragment { place, lanes, join, frame, state } = self.fragments[index];
+            match self.fragments.len() {
+                // A warp that is whole has one.
+                1 => self.fragments.clear(),
+                _ => _ = self.fragments.remove(index),
+            }
+            self.registers.select(frame);
+            let fragment = Fragment { place, lanes, join, frame, state };
             match self.run_fragment::<false>(fragment, context) {
                 Ok(()) if std::mem::take(&mut self.turned) => match self.look(context) {
                     None => {}
@@ -152,17 +153,36 @@ impl Warp {
                 since = place;
                 continue;
             }
-            let op = &ops[place as usize];
-            let mask = active & self.registers.truth(op.guard);
-            place += 1;
-            if mask == 0 {
-                continue;
+            // SAFETY: the decoder picked functions for this host, and the warp's frames are those of this code.
+            let run = |warp: &mut Self, context: &mut _, op: &Op, mask| unsafe { (op.run)(warp, context, op, mask) };
+            let mut op = &ops[place as usize];
+            let mut mask = active;
+            let mut signal = Signal::Next;
+            // Up to the next guard, or to the join, nothing is asked between two instructions.
+            let free = code.free[place as usize];
+            let free = if stop > place { free.min(stop) } else { free };
+            if WATCHED {
+                mask &= self.registers.truth(op.guard);
+                place += 1;
+                if mask != 0 {
+                    signal = self.execute_watched(context, place - 1, mask);
+                }
+            } else if place < free {
+                for next in &ops[place as usize..free as usize] {
+                    op = next;
+                    place += 1;
+                    signal = run(self, context, op, active);
+                    if signal != Signal::Next {
+                        break;
+                    }
+                }
+            } else {
+                mask &= self.registers.truth(op.guard);
+                place += 1;
+                if mask != 0 {
+                    signal = run(self, context, op, mask);
+                }
             }
-            let signal = match WATCHED {
-                true => self.execute_watched(context, place - 1, mask),
-                // SAFETY: the decoder picked functions for this host, and the warp's frames are those of this code.
-                false => unsafe { (op.run)(self, context, op, mask) },
-            };
             if signal == Signal::Next {
                 continue;
             }
@@ -241,21 +261,23 @@ impl Warp {
                 }
                 Signal::Barrier => {
                     let rest = active & !mask;
-                    let arrival = Arrival { place: place - 1, ..self.arrival };
                     if rest != 0 {
                         self.fragments.push(Fragment { place, lanes: rest, ..fragment });
                         active = mask;
                     }
-                    self.arrivals[mask.trailing_zeros() as usize % LANES] = arrival;
-                    if !arrival.aligned || mask == self.alive {
-                        if !context.arrive(&arrival, mask, self.index) {
-                            fault!();
-                        }
-                        put_back!(place, if arrival.waits { State::Waiting } else { State::Ready });
-                    } else {
+                    let arrival = &mut self.arrivals[mask.trailing_zeros() as usize % LANES];
+                    arrival.place = place - 1;
+                    let waits = arrival.waits;
+                    if arrival.aligned && mask != self.alive {
                         put_back!(place, State::Assembling);
+                        return Ok(());
                     }
-                    return Ok(());
+                    if !context.arrive(arrival, mask, self.index) {
+                        fault!();
+                    }
+                    let alone = self.fragments.is_empty();
+                    put_back!(place, if waits { State::Waiting } else { State::Ready });
+                    return if waits && alone { Err(Outcome::Blocked) } else { Ok(()) };
                 }
                 Signal::Yield => {
                     put_back!(place, State::Ready);

@@ -45,6 +45,15 @@ impl Global {
         })
     }
 
+    /// As [`Global::load_run`], words of 4 bytes from places 16 bytes apart; with `settled` as [`Global::load_settled`].
+    #[inline(always)]
+    pub fn load_column(&self, cache: &Cache<'_>, first: u64, settled: bool, out: &mut [u32; LANES]) -> bool {
+        cache.region.is_some_and(|region| {
+            // SAFETY: as in `load`.
+            (!settled || region.is_settled()) && unsafe { access::load_column(region.readable(), first, out) }
+        })
+    }
+
     /// As [`Global::load_run`], a store.
     #[inline(always)]
     pub fn store_run<T: Element>(&self, cache: &Cache<'_>, first: u64, values: &[T; LANES]) -> bool {

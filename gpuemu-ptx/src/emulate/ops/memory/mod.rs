@@ -9,7 +9,7 @@ use crate::emulate::context::Context;
 use crate::emulate::decode::{Address, Decoded, Decoder, refuse};
 use crate::emulate::demand::Demand;
 use crate::emulate::effects::Touch;
-use crate::emulate::op::{Body, Op, Signal};
+use crate::emulate::op::{Body, Op, Run, Signal};
 use crate::emulate::problem::Trouble;
 use crate::emulate::registers::{FULL, LANES, Lane};
 use crate::emulate::warp::Warp;
@@ -111,6 +111,9 @@ fn told(finding: Finding, space: Space, action: Action, context: &Context<'_>) -
     if told { Err(Trouble::Found { finding, space, action }) } else { Ok(()) }
 }
 
+/// Rows that four words of every lane go to.
+pub type Rows = [*mut [u32; LANES]; 4];
+
 /// A memory that an instruction accesses.
 pub trait Memory {
     /// Loads an element of 4 or 8 bytes for every lane from places that follow each other, where that is quickly done and
@@ -123,6 +126,22 @@ pub trait Memory {
     /// As `load_run`, a store.
     #[inline(always)]
     fn store_run<T: Element>(_: &mut Context<'_>, _who: Access, _first: u64, _values: &[T; LANES]) -> bool {
+        false
+    }
+
+    /// Loads a word of every lane from places 16 bytes apart, as `load_run` does.
+    #[inline(always)]
+    fn load_column(_: &Context<'_>, _op: &Op, _first: u64, _out: &mut [u32; LANES]) -> bool {
+        false
+    }
+
+    /// Loads four words of every lane from its place in 32 bits plus an offset, as `load_run` does.
+    ///
+    /// # Safety
+    ///
+    /// The rows are valid for writes.
+    #[inline(always)]
+    unsafe fn load_fours(_: &Context<'_>, _places: &[u32; LANES], _offset: u32, _: Rows) -> bool {
         false
     }
 
@@ -273,27 +292,104 @@ widen! {
     u128, u128, x, x, x;
 }
 
+/// The quick road in a function of its own, which needs no more of the host's stack than it uses itself.
+macro_rules! quick_then_any {
+    () => {
+        #[cfg(target_arch = "x86_64")]
+        const WIDE: Option<Run> = match N {
+            1 | 4 => Some(Self::run_quick_then_any),
+            _ => None,
+        };
+
+        #[inline(always)]
+        fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+            match Self::run_quick(warp, context, op, mask) {
+                true => Signal::Next,
+                false => Self::run_any(warp, context, op, mask),
+            }
+        }
+    };
+}
+
+macro_rules! quick_then_any_wide {
+    ($name:ident) => {
+        #[cfg(target_arch = "x86_64")]
+        impl<M: Memory, T: Element, L: Widen<T>, const N: usize> $name<M, T, L, N> {
+            #[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,popcnt,lzcnt")]
+            unsafe fn run_quick_then_any(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+                match Self::run_quick(warp, context, op, mask) {
+                    true => Signal::Next,
+                    // SAFETY: the same features.
+                    false => unsafe { Self::run_any_wide(warp, context, op, mask) },
+                }
+            }
+
+            #[inline(never)]
+            #[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,popcnt,lzcnt")]
+            unsafe fn run_any_wide(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+                Self::run_any(warp, context, op, mask)
+            }
+        }
+    };
+}
+
+quick_then_any_wide!(Load);
+quick_then_any_wide!(Store);
+
 /// `{list} = [a + imm]`: `e` is the cache; the first register is `d`, the others follow in the list that `c` begins.
 pub struct Load<M, T, L, const N: usize>(PhantomData<(M, T, L)>);
 
-impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Load<M, T, L, N> {
+impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Load<M, T, L, N> {
+    /// Whether registers hold the elements as they are.
+    const WHOLE: bool = size_of::<T>() == size_of::<L::Store>();
+
+    /// Loads for a whole warp from places that follow each other.
     #[inline(always)]
-    fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
-        let whole = N == 1 && mask == FULL && size_of::<T>() == size_of::<L::Store>();
-        if whole
-            && matches!(size_of::<T>(), 4 | 8)
-            && let Some(first) = first_of_run(warp, op, size_of::<T>())
-        {
-            // SAFETY: a register holds an element of its own size as it is, and nothing else sees it meanwhile.
-            let row = unsafe { &mut *std::ptr::from_mut(warp.registers.row_mut::<L>(op.d)).cast::<[T; LANES]>() };
-            if M::load_run(context, op, first, row) {
-                return Signal::Next;
-            }
+    fn run_quick(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> bool {
+        if !Self::WHOLE || mask != FULL || !matches!((size_of::<T>(), N), (4 | 8, 1) | (4, 4)) {
+            return false;
         }
+        if N == 4 {
+            return op.b & NARROW != 0 && Self::run_fours(warp, context, op);
+        }
+        let Some(first) = first_of_run(warp, op, size_of::<T>()) else {
+            return size_of::<T>() == 4 && Self::run_column(warp, context, op);
+        };
+        // SAFETY: a register holds an element of its own size as it is, and nothing else sees it meanwhile.
+        let row = unsafe { &mut *std::ptr::from_mut(warp.registers.row_mut::<L>(op.d)).cast::<[T; LANES]>() };
+        M::load_run(context, op, first, row)
+    }
+
+    /// Loads one of four words of every lane, as where each thread takes four elements side by side.
+    #[inline(always)]
+    fn run_column(warp: &mut Warp, context: &Context<'_>, op: &Op) -> bool {
+        if op.b & NARROW != 0 {
+            return false;
+        }
+        let base = warp.registers.stored::<u64>(op.a);
+        if !consecutive(base, 16) {
+            return false;
+        }
+        let first = base[0].wrapping_add(op.imm);
+        M::load_column(context, op, first, warp.registers.row_mut::<u32>(op.d))
+    }
+
+    #[inline(always)]
+    fn run_fours(warp: &mut Warp, context: &Context<'_>, op: &Op) -> bool {
+        let list = &context.code.lists[op.c as usize..][..4];
+        // A copy: what is loaded may go to the register of the places.
+        let places = *warp.registers.stored::<u32>(op.a);
+        let rows = [0, 1, 2, 3].map(|element| std::ptr::from_mut(warp.registers.row_mut::<u32>(list[element])));
+        // SAFETY: rows of the warp's own.
+        unsafe { M::load_fours(context, &places, op.imm as u32, rows) }
+    }
+
+    #[inline(always)]
+    fn run_any(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let addresses = addresses_of_access(warp, op);
         let who = access(warp, context, op);
-        if whole {
-            // SAFETY: a register holds an element of its own size as it is, and nothing else sees it meanwhile.
+        if Self::WHOLE && N == 1 && mask == FULL {
+            // SAFETY: as in `run_quick`.
             let row = unsafe { &mut *std::ptr::from_mut(warp.registers.row_mut::<L>(op.d)).cast::<[[T; LANES]; N]>() };
             return match M::load(context, who, &addresses, mask, row) {
                 Ok(()) => Signal::Next,
@@ -310,6 +406,12 @@ impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Load<M, T, L, 
         }
         for (element, values) in out.iter().enumerate() {
             let d = if N == 1 { op.d } else { context.code.lists[op.c as usize + element] };
+            if Self::WHOLE {
+                // SAFETY: an element as the register holds it.
+                let stored = unsafe { &*std::ptr::from_ref(values).cast::<[L::Store; LANES]>() };
+                warp.registers.write::<L>(d, stored, mask);
+                continue;
+            }
             let mut stored = [L::Store::default(); LANES];
             for lane in 0..LANES {
                 stored[lane] = L::widen(values[lane]);
@@ -320,26 +422,30 @@ impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Load<M, T, L, 
     }
 }
 
+impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Load<M, T, L, N> {
+    quick_then_any!();
+}
+
 /// `[a + imm] = {list}`: as `Load`, with `d` the value.
 pub struct Store<M, T, L, const N: usize>(PhantomData<(M, T, L)>);
 
-impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Store<M, T, L, N> {
+impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Store<M, T, L, N> {
+    /// Stores for a whole warp to places that follow each other.
     #[inline(always)]
-    fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
-        if N == 1
-            && mask == FULL
-            && matches!(size_of::<T>(), 4 | 8)
-            && size_of::<T>() == size_of::<L::Store>()
-            && let Some(first) = first_of_run(warp, op, size_of::<T>())
-        {
-            // SAFETY: a register holds an element of its own size as it is.
-            let row = unsafe { &*std::ptr::from_ref(warp.registers.stored::<L>(op.d)).cast::<[T; LANES]>() };
-            let order = op.b & (NARROW - 1);
-            let who = Access::of(warp.index, op.e, order);
-            if M::store_run(context, who, first, row) {
-                return Signal::Next;
-            }
+    fn run_quick(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> bool {
+        let whole = size_of::<T>() == size_of::<L::Store>();
+        let strong = op.b & (NARROW - 1) != 0;
+        if !whole || strong || N != 1 || mask != FULL || !matches!(size_of::<T>(), 4 | 8) {
+            return false;
         }
+        let Some(first) = first_of_run(warp, op, size_of::<T>()) else { return false };
+        // SAFETY: a register holds an element of its own size as it is.
+        let row = unsafe { &*std::ptr::from_ref(warp.registers.stored::<L>(op.d)).cast::<[T; LANES]>() };
+        M::store_run(context, Access::of(warp.index, op.e, 0), first, row)
+    }
+
+    #[inline(always)]
+    fn run_any(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         let addresses = addresses_of_access(warp, op);
         let mut values = [[T::default(); LANES]; N];
         for (element, row) in values.iter_mut().enumerate() {
@@ -351,6 +457,7 @@ impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Store<M, T, L,
         }
         let who = access(warp, context, op);
         match M::store(context, who, &addresses, mask, &values) {
+            Ok(()) if who.order != 0 => context.told(),
             Ok(()) => Signal::Next,
             Err(trouble) => {
                 context.trouble = Some(trouble);
@@ -358,6 +465,10 @@ impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Store<M, T, L,
             }
         }
     }
+}
+
+impl<M: Memory, T: Element, L: Widen<T>, const N: usize> Body for Store<M, T, L, N> {
+    quick_then_any!();
 }
 
 /// Decodes one.

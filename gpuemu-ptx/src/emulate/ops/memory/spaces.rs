@@ -1,6 +1,6 @@
 //! The memories that loads and stores go to, and what is watched there.
 
-use super::{Access, Memory, NARROW, found, moved};
+use super::{Access, Memory, NARROW, Rows, found, moved};
 use crate::emulate::context::Context;
 use crate::emulate::op::Op;
 use crate::emulate::problem::Trouble;
@@ -34,6 +34,12 @@ impl Memory for InGlobal {
             // An ordered access may make what others did be before this.
             Some(_) => op.b & (NARROW - 1) == 0 && context.global.load_settled_run(cache, first, out),
         }
+    }
+    #[inline(always)]
+    fn load_column(context: &Context<'_>, op: &Op, first: u64, out: &mut [u32; LANES]) -> bool {
+        let cache = &context.caches[op.e as usize];
+        let settled = context.shadow.is_some();
+        (!settled || op.b & (NARROW - 1) == 0) && context.global.load_column(cache, first, settled, out)
     }
     #[inline(always)]
     fn store_run<T: Element>(context: &mut Context<'_>, who: Access, first: u64, values: &[T; LANES]) -> bool {
@@ -86,6 +92,11 @@ impl Memory for InGlobal {
 }
 
 impl Memory for InShared {
+    #[inline(always)]
+    unsafe fn load_fours(context: &Context<'_>, places: &[u32; LANES], offset: u32, rows: Rows) -> bool {
+        // SAFETY: the caller's.
+        context.shadow.is_none() && unsafe { context.block.shared.load_fours(places, offset, rows) }
+    }
     #[inline(always)]
     fn load_run<T: Element>(context: &Context<'_>, _: &Op, first: u64, out: &mut [T; LANES]) -> bool {
         context.shadow.is_none() && context.block.shared.load_run(first, out)
