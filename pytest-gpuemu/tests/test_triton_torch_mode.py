@@ -1,5 +1,6 @@
 """Torch code that asks for CUDA, served from the CPU by torch's function mode."""
 
+import ctypes
 import io
 from collections.abc import Callable
 from typing import Any
@@ -300,14 +301,51 @@ def test_what_nobody_wrote_is_not_read():
         lambda x: x.zero_(),
         lambda x: x.copy_(torch.ones(64)),
         lambda x: x[:].fill_(1),
-        lambda x: x.numpy().fill(1),
         lambda x: fill_kernel[(1,)](x, 0, 64, BLOCK=64),
+        # What torch does not count, or counts for an alias alone.
+        lambda x: x.data.fill_(1),
+        lambda x: x.data.normal_(),
+        lambda x: x.data.copy_(torch.ones(64)),
+        lambda x: x.data.__setitem__(slice(None), 0),
+        lambda x: x.data.view(8, 8).t().zero_(),
+        lambda x: torch.add(torch.ones(64, device="cuda"), 1, out=x.data),
+        lambda x: fill_kernel[(1,)](x.data, 0, 64, BLOCK=64),
+        lambda x: setattr(x, "data", torch.ones(64, device="cuda")),
+        lambda x: torch.nn.init.uniform_(torch.nn.Parameter(x)),
+        lambda x: torch._foreach_zero_([x.data]),
+        lambda x: x.untyped_storage().fill_(0),
+        lambda x: x.set_(torch.ones(64, device="cuda")),
+        lambda x: torch.from_dlpack(x.detach()).fill_(1),
+        lambda x: torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(x)).fill_(1),
+        lambda x: ctypes.memset(x.data_ptr(), 0, 256),
+        lambda x: torch.inference_mode()(x.fill_)(1),
     ],
 )
-def test_what_somebody_wrote_is_read(write):
-    x = torch.empty(64, device="cuda")
-    write(x)
-    add_one_kernel[(1,)](x, 64, BLOCK=64)
+@pytest.mark.parametrize("inference", [False, True])
+def test_what_somebody_wrote_is_read(write, inference):
+    with torch.inference_mode(inference):
+        x = torch.empty(64, device="cuda")
+        write(x)
+        add_one_kernel[(1,)](x, 64, BLOCK=64)
+
+
+@pytest.mark.parametrize("dtype, value", [(torch.uint8, 0x5A), (torch.int8, 0), (torch.bool, True), (torch.bool, False)])
+@pytest.mark.parametrize("alias", [lambda x: x.data, lambda x: torch.from_dlpack(x.detach().view(torch.uint8))])
+def test_small_numbers_that_somebody_wrote_are_read(dtype, value, alias):
+    x = torch.empty(64, dtype=dtype, device="cuda")
+    alias(x).fill_(value)
+    copy_kernel[(1,)](x, torch.empty_like(x), BLOCK=64)
+
+
+@pytest.mark.parametrize(
+    "alias", [lambda x: x, lambda x: x.data, lambda x: x.detach(), lambda x: torch.nn.Parameter(x).data]
+)
+@pytest.mark.parametrize("inference", [False, True])
+def test_aliases_of_what_nobody_wrote_are_not_read(alias, inference):
+    with torch.inference_mode(inference):
+        x = torch.empty(64, device="cuda")
+        with pytest.raises(KernelFault, match="read of memory that nothing wrote"):
+            add_one_kernel[(1,)](alias(x), 64, BLOCK=64)
 
 
 def test_what_a_kernel_left_out_stays_unwritten():

@@ -10,7 +10,6 @@ that read what nothing wrote to them are told.
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import os
 import sys
@@ -49,6 +48,7 @@ _ESCAPES = {
 _SHARING = {torch.as_tensor, torch.asarray}
 _DEVICE = torch.Tensor.device.__get__
 _IS_CUDA = torch.Tensor.is_cuda.__get__
+_DATA = torch.Tensor.data.__get__
 _SET_DATA = torch.Tensor.data.__set__
 
 _HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
@@ -185,13 +185,10 @@ def _is_device(value: Any) -> bool:
 
 
 def _poison(tensor: torch.Tensor) -> None:
-    """Fills what holds no values yet with values that show: NaN, or a large number."""
-    if tensor.device.type != "cpu" or not tensor.is_contiguous() or tensor.numel() == 0:
-        return
-    if tensor.dtype is not torch.bool:
-        pattern = 0xFF if tensor.dtype.is_floating_point or tensor.dtype.is_complex else 0x5A
-        ctypes.memset(tensor.data_ptr(), pattern, tensor.numel() * tensor.element_size())
-    uninitialised.made(tensor)
+    """Fills what holds no values yet with values that show, where it is a plain tensor with memory of its own."""
+    plain = type(tensor) is torch.Tensor and tensor.device.type == "cpu" and tensor.is_contiguous()
+    if plain and _storage(tensor) is not None:
+        uninitialised.made(tensor)
 
 
 def _on_the_way_back(mode: TorchFunctionMode, run: Callable[..., Any]) -> Callable[..., Any]:
@@ -239,10 +236,15 @@ class CudaOnCpu(TorchFunctionMode):
             if not _is_triton(sys._getframe(1).f_code.co_filename):
                 # Somebody else wants the address: kernels may be given it in another way than as a tensor.
                 lend(args[0])
+                uninitialised.aliased(args[0])
             return func(*args)
         if func in _ESCAPES:
             uninitialised.forget(args[0])
             return func(*args, **kwargs)
+        if func == _DATA:
+            uninitialised.aliased(args[0])
+        elif func == _SET_DATA:
+            uninitialised.forget(args[0])
         return _served(func, args, kwargs)
 
 
