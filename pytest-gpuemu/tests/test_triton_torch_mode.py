@@ -1,6 +1,9 @@
 """Torch code that asks for CUDA, served from the CPU by torch's function mode."""
 
+import copy
+import ctypes
 import io
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -300,14 +303,51 @@ def test_what_nobody_wrote_is_not_read():
         lambda x: x.zero_(),
         lambda x: x.copy_(torch.ones(64)),
         lambda x: x[:].fill_(1),
-        lambda x: x.numpy().fill(1),
         lambda x: fill_kernel[(1,)](x, 0, 64, BLOCK=64),
+        # What torch does not count, or counts for an alias alone.
+        lambda x: x.data.fill_(1),
+        lambda x: x.data.normal_(),
+        lambda x: x.data.copy_(torch.ones(64)),
+        lambda x: x.data.__setitem__(slice(None), 0),
+        lambda x: x.data.view(8, 8).t().zero_(),
+        lambda x: torch.add(torch.ones(64, device="cuda"), 1, out=x.data),
+        lambda x: fill_kernel[(1,)](x.data, 0, 64, BLOCK=64),
+        lambda x: setattr(x, "data", torch.ones(64, device="cuda")),
+        lambda x: torch.nn.init.uniform_(torch.nn.Parameter(x)),
+        lambda x: torch._foreach_zero_([x.data]),
+        lambda x: x.untyped_storage().fill_(0),
+        lambda x: x.set_(torch.ones(64, device="cuda")),
+        lambda x: torch.from_dlpack(x.detach()).fill_(1),
+        lambda x: torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(x)).fill_(1),
+        lambda x: ctypes.memset(x.data_ptr(), 0, 256),
+        lambda x: torch.inference_mode()(x.fill_)(1),
     ],
 )
-def test_what_somebody_wrote_is_read(write):
-    x = torch.empty(64, device="cuda")
-    write(x)
-    add_one_kernel[(1,)](x, 64, BLOCK=64)
+@pytest.mark.parametrize("inference", [False, True])
+def test_what_somebody_wrote_is_read(write, inference):
+    with torch.inference_mode(inference):
+        x = torch.empty(64, device="cuda")
+        write(x)
+        add_one_kernel[(1,)](x, 64, BLOCK=64)
+
+
+@pytest.mark.parametrize("dtype, value", [(torch.uint8, 0x5A), (torch.int8, 0), (torch.bool, True), (torch.bool, False)])
+@pytest.mark.parametrize("alias", [lambda x: x.data, lambda x: torch.from_dlpack(x.detach().view(torch.uint8))])
+def test_small_numbers_that_somebody_wrote_are_read(dtype, value, alias):
+    x = torch.empty(64, dtype=dtype, device="cuda")
+    alias(x).fill_(value)
+    copy_kernel[(1,)](x, torch.empty_like(x), BLOCK=64)
+
+
+@pytest.mark.parametrize(
+    "alias", [lambda x: x, lambda x: x.data, lambda x: x.detach(), lambda x: torch.nn.Parameter(x).data]
+)
+@pytest.mark.parametrize("inference", [False, True])
+def test_aliases_of_what_nobody_wrote_are_not_read(alias, inference):
+    with torch.inference_mode(inference):
+        x = torch.empty(64, device="cuda")
+        with pytest.raises(KernelFault, match="read of memory that nothing wrote"):
+            add_one_kernel[(1,)](alias(x), 64, BLOCK=64)
 
 
 def test_what_a_kernel_left_out_stays_unwritten():
@@ -337,6 +377,41 @@ def test_addresses_that_are_taken_are_lent():
     out = torch.zeros(3, 64, device="cuda")
     group_kernel[(3,)](addresses, out, BLOCK=64)
     assert torch.equal(out, torch.stack(tensors))
+    # Of views that are gone by then: what they are of lives.
+    whole = torch.randn(3, 64, device="cuda")
+    addresses = torch.tensor([row.data_ptr() for row in whole], device="cuda")
+    group_kernel[(3,)](addresses, out, BLOCK=64)
+    assert torch.equal(out, whole)
+    reference = whole.detach().data_ptr()
+    addresses = torch.tensor([reference + 256 * index for index in range(3)], device="cuda")
+    group_kernel[(3,)](addresses, out, BLOCK=64)
+
+
+def test_addresses_of_what_is_gone():
+    # One buffer, so that it is known how far apart they lie; each tensor is its own to torch.
+    buffer, out = np.ones(8192, dtype=np.float32), torch.zeros(1, 64, device="cuda")
+    near, gone = torch.from_numpy(buffer[:64]), torch.from_numpy(buffer[2000:2064])
+    start, freed = near.data_ptr(), gone.data_ptr()
+    assert freed - start == 8000
+    del gone
+
+    def message(address):
+        with pytest.raises(KernelFault) as caught:
+            group_kernel[(1,)](torch.tensor([address], device="cuda"), out, BLOCK=64)
+        return str(caught.value), caught.value.tensor
+
+    text, tensor = message(freed)
+    assert f"{freed:#x} is in the memory of a tensor that is gone: float32 of shape (64,)" in text and tensor is None
+    text, tensor = message(start + 12000)
+    assert f"{start + 12000:#x} is in the memory of no tensor" in text and tensor is None
+    text, tensor = message(start + 260)
+    assert f"element 65 of the tensor at {start:#x}, float32 of shape (64,): 2 past its end" in text and tensor is not None
+    assert "in the memory of no argument, nor near one" in message(0x1234567890)[0]
+    # A kernel that has seen it before.
+    group_kernel[(1,)](torch.tensor([start], device="cuda"), out, BLOCK=64)
+    del near
+    text, tensor = message(start)
+    assert "use after free in group_kernel" in text and f"byte 0 of the tensor at {start:#x}, 256 bytes long" in text
 
 
 def test_there_is_a_device():
@@ -448,6 +523,59 @@ def test_what_is_saved_is_loaded_where_it_was():
         loaded = torch.load(file, map_location=location)
         assert (loaded["layer"]["weight"].is_cuda, loaded["x"].is_cuda) == is_cuda
         assert torch.equal(loaded["layer"]["weight"].cpu(), layer.weight.cpu())
+
+
+def test_values_leave_the_device_by_a_copy():
+    """What CUDA's torch says of `numpy()`."""
+    x = torch.ones(2, 3, device="cuda")
+    for ask in (lambda: x.numpy(), lambda: np.asarray(x), lambda: x.t().numpy(force=False)):
+        with pytest.raises(TypeError, match=r"can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu\(\)"):
+            ask()
+    assert x.cpu().numpy().sum() == 6 and x.numpy(force=True).sum() == 6
+    assert x.tolist() == [[1, 1, 1], [1, 1, 1]] and float(x.sum()) == 6
+    for copied in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert copied.is_cuda and torch.equal(copied, x)
+    with pytest.raises(AssertionError, match="Greatest absolute difference: 1.0"):
+        torch.testing.assert_close(x, x + 1)
+
+
+def test_where_a_tensor_lies_is_shown():
+    x = torch.ones(2, device="cuda")
+    assert repr(x) == str(x) == f"{x}" == "tensor([1., 1.], device='cuda:0')"
+    assert repr(x.half()) == "tensor([1., 1.], device='cuda:0', dtype=torch.float16)"
+    assert repr(torch.nn.Parameter(x)).endswith("tensor([1., 1.], device='cuda:0', requires_grad=True)")
+    assert f"{x.sum():.2f}" == "2.00"
+    assert repr(x.cpu()) == repr(torch.ones(2)) == "tensor([1., 1.])"
+
+
+def test_types_by_their_old_names():
+    x = torch.cuda.FloatTensor([1, 2])
+    assert x.is_cuda and x.type() == "torch.cuda.FloatTensor" and x.tolist() == [1, 2]
+    assert isinstance(x, torch.cuda.FloatTensor) and not isinstance(x, torch.cuda.HalfTensor)
+    assert not isinstance(x.cpu(), torch.cuda.FloatTensor)
+    assert torch.cuda.LongTensor(2, 3).shape == torch.cuda.LongTensor(torch.Size([2, 3])).shape == (2, 3)
+    assert torch.cuda.ByteTensor().shape == (0,)
+    shares = torch.cuda.FloatTensor(x)
+    shares += 1
+    assert x.tolist() == [2, 3]
+    with pytest.raises(TypeError, match="expected torch.cuda.LongTensor .got torch.cuda.FloatTensor."):
+        torch.cuda.LongTensor(x)
+    for kind in ("torch.cuda.HalfTensor", torch.cuda.HalfTensor):
+        for y in (x.type(kind), x.cpu().type(kind)):
+            assert y.is_cuda and y.dtype is torch.float16
+    assert not x.type(torch.FloatTensor).is_cuda and x.type(torch.float16).is_cuda
+    assert x.cpu().type("torch.IntTensor").type() == "torch.IntTensor"
+    with pytest.raises(KernelFault, match="read of memory that nothing wrote"):
+        add_one_kernel[(1,)](torch.cuda.FloatTensor(64), 64, BLOCK=64)
+
+
+def test_the_default_type():
+    torch.set_default_tensor_type("torch.cuda.DoubleTensor")
+    try:
+        assert torch.ones(2).type() == "torch.cuda.DoubleTensor"
+    finally:
+        torch.set_default_tensor_type("torch.FloatTensor")
+    assert torch.ones(2).type() == "torch.FloatTensor"
 
 
 def test_afterwards_torch_is_as_it_was():

@@ -117,17 +117,26 @@ _TITLES = {
 }
 
 
-def raised(fault: Any, kernel: str, memory: Sequence[Sequence[Argument]], names: Sequence[str]) -> KernelFault:
+def raised(
+    fault: Any,
+    kernel: str,
+    memory: Sequence[Sequence[Argument]],
+    names: Sequence[str],
+    elsewhere: str | None = None,
+) -> KernelFault:
     """The exception for a fault that the emulator found.
 
-    `memory` has, for every memory that was lent, the arguments within it; `names` what the emulator calls them.
+    `memory` has, for every memory that was lent, the arguments within it; `names` what the emulator calls them; `elsewhere`
+    what the place is, where the memory that the emulator names is only the nearest to it.
     """
     title = _TITLES.get(fault.kind, fault.kind.replace("-", " ")).format(action=fault.action or "access")
     lines = [f"{title} in {kernel}"]
     places = _written(fault.source)
     lines += [f"  {_quoted(*place)}" for place in places]
     tensor, index = None, None
-    if fault.region in names:
+    if elsewhere is not None:
+        lines.append(f"  {elsewhere}")
+    elif fault.region in names:
         within = memory[names.index(fault.region)]
         # Several arguments in one memory: the one it lies in, else the nearest.
         argument = min(within, key=lambda one: max(one.start - fault.offset, fault.offset - one.end + 1, 0))

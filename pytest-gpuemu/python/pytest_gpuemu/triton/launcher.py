@@ -15,7 +15,7 @@ from pytest_gpuemu import _core
 
 from . import uninitialised
 from .faults import KernelFault, raised
-from .memory import Memory, Placed, by_address, placed, shared
+from .memory import UNKNOWN, Memory, Placed, by_address, elsewhere, placed, shared
 
 _FLOATS = {"fp32", "f32", "fp64"}
 
@@ -307,7 +307,13 @@ class _Run:
 
     def fault(self, fault: Any) -> KernelFault:
         described = [memory.described() for memory in self.memories]
-        return raised(fault, self.launcher.name, described, [memory.name for memory in self.memories])
+        names = [memory.name for memory in self.memories]
+        other = None
+        if fault.region in names:
+            other = elsewhere(self.memories[names.index(fault.region)], fault.offset)
+        elif fault.kind == "illegal-address":
+            other = f"in the memory of no argument, nor near one, and of no tensor {UNKNOWN}"
+        return raised(fault, self.launcher.name, described, names, other)
 
 
 def _plain_torch() -> Any:

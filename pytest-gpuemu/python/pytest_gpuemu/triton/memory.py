@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import sys
 import weakref
 from dataclasses import dataclass, field
@@ -101,6 +102,9 @@ class Memory:
 
     @property
     def name(self) -> str:
+        if self.fixed:
+            # There may be thousands of views of one memory.
+            return self.arguments[0].name
         return " and ".join(dict.fromkeys(argument.name for argument in self.arguments))
 
     def lent(self, unwritten: list[tuple[int, int]]) -> dict[str, Any]:
@@ -146,26 +150,86 @@ def shared(tensors: list[Placed]) -> tuple[list[Memory], list[tuple[int, int]]]:
     return memories, places
 
 
-_BY_ADDRESS: dict[int, Any] = {}
-"""Tensors whose addresses Python has taken, weakly."""
+@dataclass(frozen=True)
+class _Lent:
+    """A tensor whose address Python has taken. What it is a view of keeps its memory alive, not the tensor itself."""
+
+    owner: Any
+    """A weak reference to what the memory belongs to."""
+    start: int
+    end: int
+    element: int
+    constant: bool
+    dtype: Any
+    shape: Any
+
+    def placed(self) -> Placed:
+        return Placed(
+            f"the tensor at {self.start:#x}", self.start, self.start, self.end, self.element, self.constant, self
+        )
+
+
+_BY_ADDRESS: dict[tuple[int, int, int], _Lent] = {}
+_GONE: collections.deque[_Lent] = collections.deque(maxlen=1000)
+"""What was lent by address and has gone, the latest of it."""
 
 
 def lend(tensor: Any) -> int:
     """The address of a tensor, for kernels that are given it as a number or find it in another tensor. It is lent to every
-    launch for as long as the tensor lives."""
+    launch for as long as its memory lives."""
     place = placed("tensor", tensor)
-    key = id(tensor)
-    _BY_ADDRESS[key] = weakref.ref(tensor, lambda _: _BY_ADDRESS.pop(key, None))
+    owner = _owner(tensor)
+    key = (id(owner), place.start, place.end)
+
+    def gone(_: Any) -> None:
+        lent = _BY_ADDRESS.pop(key, None)
+        if lent is not None:
+            _GONE.append(lent)
+
+    if key not in _BY_ADDRESS:
+        reference = weakref.ref(owner, gone)
+        dtype, shape = place.tensor.dtype, tuple(place.tensor.shape)
+        _BY_ADDRESS[key] = _Lent(reference, place.start, place.end, place.element, place.constant, dtype, shape)
     return place.first
+
+
+def _owner(tensor: Any) -> Any:
+    """What the memory of a tensor belongs to."""
+    if isinstance(tensor, np.ndarray):
+        while isinstance(tensor.base, np.ndarray):
+            tensor = tensor.base
+        return tensor
+    if hasattr(tensor, "untyped_storage"):
+        return tensor.untyped_storage()
+    return tensor
 
 
 def by_address() -> list[Memory]:
     """The memory of tensors that are lent by address."""
     if not _BY_ADDRESS:
         return []
-    alive = [tensor for reference in list(_BY_ADDRESS.values()) if (tensor := reference()) is not None]
-    tensors = [placed(f"the tensor at {tensor.data_ptr():#x}", tensor) for tensor in alive]
-    memories, _ = shared([tensor for tensor in tensors if tensor.end > tensor.start])
+    alive = [lent.placed() for lent in list(_BY_ADDRESS.values()) if lent.owner() is not None]
+    memories, _ = shared([tensor for tensor in alive if tensor.end > tensor.start])
     for memory in memories:
         memory.fixed = True
     return memories
+
+
+UNKNOWN = "whose address was taken: of another one, or freed?"
+_NEAR = 4096
+"""Bytes from an address to a tensor that it may still have been meant for."""
+
+
+def elsewhere(memory: Memory, offset: int) -> str | None:
+    """What an address is, from the start of the memory that is lent by address and nearest to it, if it is none of it: of a
+    tensor that has gone, or far from all. `None` where it may have been meant for this memory."""
+    size = memory.end - memory.start
+    if not memory.fixed or 0 <= offset < size:
+        return None
+    address = memory.start + offset
+    gone = next((lent for lent in reversed(_GONE) if lent.start <= address < lent.end), None)
+    if gone is not None:
+        return f"address {address:#x} is in the memory of a tensor that is gone: {gone.placed().description}"
+    if max(-offset, offset - size) > max(size, _NEAR):
+        return f"address {address:#x} is in the memory of no tensor {UNKNOWN}"
+    return None

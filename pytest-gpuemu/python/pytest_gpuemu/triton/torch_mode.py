@@ -10,7 +10,6 @@ that read what nothing wrote to them are told.
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import os
 import sys
@@ -23,7 +22,7 @@ from torch import serialization
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from torch.utils import _device as defaults
 
-from . import torch_autocast, torch_cuda, torch_devices, uninitialised
+from . import torch_autocast, torch_cuda, torch_devices, torch_types, uninitialised
 from .memory import lend
 from .torch_cuda import is_cuda
 
@@ -45,10 +44,12 @@ _ESCAPES = {
     torch.Tensor.untyped_storage,
     torch.Tensor.storage,
 }
+_OF_NUMPY = {torch.Tensor.numpy, torch.Tensor.__array__}
 # What they answer may be their argument.
 _SHARING = {torch.as_tensor, torch.asarray}
 _DEVICE = torch.Tensor.device.__get__
 _IS_CUDA = torch.Tensor.is_cuda.__get__
+_DATA = torch.Tensor.data.__get__
 _SET_DATA = torch.Tensor.data.__set__
 
 _HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
@@ -75,7 +76,12 @@ def enter(driver: Any) -> None:
     mode = CudaOnCpu()
     mode.__enter__()
     run = torch.autograd._engine_run_backward
-    more = [torch_autocast.methods(), (torch.autograd, {"_engine_run_backward": _on_the_way_back(mode, run)})]
+    more = [
+        torch_autocast.methods(),
+        (torch.autograd, {"_engine_run_backward": _on_the_way_back(mode, run)}),
+        (torch.cuda, torch_types.of_cuda()),
+        (torch, torch_types.of_torch()),
+    ]
     _ENTERED.append((mode, torch_cuda.serve(driver, more)))
     # Before those of the CPU and of CUDA, which are 10 and 20.
     serialization.register_package(5, _location, _located)
@@ -103,6 +109,12 @@ def calls_itself_cuda(tensor: torch.Tensor) -> bool:
     if storage is None:
         return False
     return storage._cdata in _STORAGES or (_BACKWARD[-1] and storage._cdata not in _ON_CPU)
+
+
+def _is_marked(tensor: torch.Tensor) -> bool:
+    """Whether it was asked for on CUDA, or computed from what was."""
+    storage = _storage(tensor)
+    return storage is not None and storage._cdata in _STORAGES
 
 
 def is_on_cpu(tensor: torch.Tensor) -> bool:
@@ -185,13 +197,10 @@ def _is_device(value: Any) -> bool:
 
 
 def _poison(tensor: torch.Tensor) -> None:
-    """Fills what holds no values yet with values that show: NaN, or a large number."""
-    if tensor.device.type != "cpu" or not tensor.is_contiguous() or tensor.numel() == 0:
-        return
-    if tensor.dtype is not torch.bool:
-        pattern = 0xFF if tensor.dtype.is_floating_point or tensor.dtype.is_complex else 0x5A
-        ctypes.memset(tensor.data_ptr(), pattern, tensor.numel() * tensor.element_size())
-    uninitialised.made(tensor)
+    """Fills what holds no values yet with values that show, where it is a plain tensor with memory of its own."""
+    plain = type(tensor) is torch.Tensor and tensor.device.type == "cpu" and tensor.is_contiguous()
+    if plain and _storage(tensor) is not None:
+        uninitialised.made(tensor)
 
 
 def _on_the_way_back(mode: TorchFunctionMode, run: Callable[..., Any]) -> Callable[..., Any]:
@@ -239,11 +248,50 @@ class CudaOnCpu(TorchFunctionMode):
             if not _is_triton(sys._getframe(1).f_code.co_filename):
                 # Somebody else wants the address: kernels may be given it in another way than as a tensor.
                 lend(args[0])
+                uninitialised.aliased(args[0])
             return func(*args)
+        if func is torch.Tensor.__repr__ and calls_itself_cuda(args[0]):
+            with self:
+                return torch._tensor_str._str(args[0], **kwargs)
+        if func is torch.Tensor.__format__ and calls_itself_cuda(args[0]) and args[0].dim() > 0 and not args[1]:
+            with self:
+                return str(args[0])
+        if func is torch.Tensor.type:
+            return _typed(self, func, args, **kwargs)
+        if func in _OF_NUMPY and _is_marked(args[0]):
+            if kwargs.get("force"):
+                return func(args[0].detach().clone(), **kwargs)
+            raise TypeError(
+                f"can't convert {_CUDA} device type tensor to numpy. "
+                f"Use Tensor.cpu() to copy the tensor to host memory first."
+            )
         if func in _ESCAPES:
             uninitialised.forget(args[0])
             return func(*args, **kwargs)
+        if func == _DATA:
+            uninitialised.aliased(args[0])
+        elif func == _SET_DATA:
+            uninitialised.forget(args[0])
         return _served(func, args, kwargs)
+
+
+def _typed(
+    mode: TorchFunctionMode,
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    dtype: Any = None,
+    non_blocking: bool = False,
+    **named: Any,
+) -> Any:
+    """`tensor.type(...)`: the type's name, or a tensor of another."""
+    tensor, kind = args[0], args[1] if len(args) > 1 else dtype
+
+    def plain() -> Any:
+        with torch._C.DisableTorchFunction():
+            return func(tensor, kind) if kind is not None else func(tensor)
+
+    with mode:
+        return torch_types.cast(tensor, kind, plain, non_blocking=non_blocking)
 
 
 def _is_triton(file: str) -> bool:
@@ -294,7 +342,7 @@ def _served(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
 def _to_cuda(source: torch.Tensor, answer: torch.Tensor) -> torch.Tensor:
     """A tensor of CUDA's with these values: a copy, where `source` was on the CPU."""
     if calls_itself_cuda(source):
-        return answer
+        return _mark(answer)
     shares = answer.untyped_storage()._cdata == source.untyped_storage()._cdata
     return _mark(answer.clone() if shares else answer)
 
