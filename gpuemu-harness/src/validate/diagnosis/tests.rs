@@ -339,6 +339,16 @@ fn errors_by_the_norm() {
     silent(&factor, "times what it should be");
     silent(&told(float, DType::Float32, 80.0 * u * 8.0), "by the norm");
     silent(&told(float, DType::Float32, f64::NAN), "by the norm");
+    // 1024 equal terms summed one by one err by up to 256 roundoffs of the sum, 100 terms by 25.
+    let summed = |terms: usize, roundoffs: f64| {
+        let inputs = vec![("x".into(), Tensor::from_slice(&[terms], &vec![1.0f32; terms]))];
+        let setting = Setting { unknown_algorithm: float, inputs, ..self::setting(&[1]) };
+        setting.run(&[1024.0], &[1024.0 * (1.0 + roundoffs * u)])
+    };
+    contains(&summed(1024, 250.0), "by the norm");
+    silent(&summed(1024, 270.0), "by the norm");
+    silent(&summed(100, 70.0), "by the norm");
+    silent(&summed(1 << 20, 1100.0), "by the norm");
 }
 
 #[test]

@@ -36,9 +36,14 @@ pub(super) fn sentences(facts: &Facts<'_>) -> Vec<String> {
     sentences
 }
 
-/// Errors up to this many roundoffs of the largest element are what an algorithm that errs by the norm may show: some
-/// tens, as a sum of a hundred equal terms one after the other, or a transform of a few thousand points.
+/// Errors up to this many roundoffs of the largest element are what an algorithm that errs by the norm may show, such as
+/// a transform of a few thousand points.
 const BY_THE_NORM: f64 = 64.0;
+
+/// A sum of n equal terms, one after the other, errs by up to n/4 roundoffs or so: every partial sum of a binade is rounded
+/// the same way. Beyond this many terms, and this part of the largest element, nothing is said.
+const SUMMED: f64 = 4096.0;
+const LARGEST_PART: f64 = 1e-3;
 
 /// Errors that are small beside the output's largest element. Where the algorithm is not known, the bound takes every
 /// element for itself: it does not see that a kernel works on all of them together, or sums term after term.
@@ -56,7 +61,9 @@ fn by_the_norm(facts: &Facts<'_>) -> Option<String> {
     }
     let worst = facts.numbers.iter().map(error).fold(0.0, f64::max);
     let unit = facts.scene.unit_roundoff * largest;
-    if unit == 0.0 || worst > BY_THE_NORM * unit {
+    let terms = facts.scene.inputs.iter().map(|(_, input)| input.shape().iter().product::<usize>()).max().unwrap_or(0);
+    let most = ((terms as f64).min(SUMMED) / 4.0).max(BY_THE_NORM).min(LARGEST_PART / facts.scene.unit_roundoff);
+    if unit == 0.0 || worst > most * unit {
         return None;
     }
     let (absolute, relative) = (2.0 * worst, BY_THE_NORM / 2.0 * facts.scene.unit_roundoff);
