@@ -30,6 +30,8 @@ pub(super) fn explain(
             axes: &axes,
             dims: &case.spec.dims,
             inputs: &case.inputs,
+            unit_roundoff: oracle.op().compute_for(oracle.dtype()).unit_roundoff(),
+            unknown_algorithm: answer.has_unknown_algorithm(place).then_some(oracle.dtype()),
         };
         diagnosis::explain(failure, &scene);
     })

@@ -12,7 +12,7 @@ use crate::validate::diagnosis::Axis;
 use crate::validate::grid::Grid;
 use crate::validate::health::{Health, Observation};
 use crate::validate::tolerance::{self, Bounds, Envelope, Evidence, Sample};
-use gpuemu_contract::{Compute, DType, Expression, Op, OutputShape, Shape, TensorDecl, Tolerance};
+use gpuemu_contract::{Compute, DType, Expression, Op, OutputShape, Reference, Shape, TensorDecl, Tolerance};
 use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -313,6 +313,11 @@ impl Answer<'_> {
             return Some(Bound::tolerance(tolerance, expected.dtype));
         }
         matches!(expected.values, Values::Integer(_)).then_some(Bound::ROUNDED)
+    }
+
+    /// Whether the bounds of an output are calibrated on a reference of the user's, which says nothing of how it computes.
+    pub fn has_unknown_algorithm(&self, place: usize) -> bool {
+        !matches!(self.oracle.op.reference, Reference::Builtin(_)) && self.fixed_bound(place).is_none()
     }
 
     /// The full bounds of an output.

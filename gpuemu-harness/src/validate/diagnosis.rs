@@ -39,6 +39,11 @@ pub struct Scene<'a> {
     pub dims: &'a [(String, u64)],
     /// The inputs, as the subject got them.
     pub inputs: &'a [(String, Tensor)],
+    /// Unit roundoff of the precision that a right kernel computes in.
+    pub unit_roundoff: f64,
+    /// Where the bound is calibrated on a reference whose algorithm is not known: the dtype of the test, under which the
+    /// contract may write a tolerance.
+    pub unknown_algorithm: Option<DType>,
 }
 
 /// What the error looks like, the most telling sentence first: what the wrong elements are, then where they are. Empty

@@ -59,6 +59,25 @@ impl Grid {
         self.dtype.max_finite().unwrap_or(f64::INFINITY)
     }
 
+    /// A finite number of the dtype between two values, both included: the one nearest to their middle. `None` where the
+    /// dtype has none there, as between 0.5 and 0.5 for integers.
+    pub fn number_between(&self, low: f64, high: f64) -> Option<f64> {
+        let (least, most) = match self.dtype.integer_range() {
+            Some((least, most)) => (least as f64, most as f64),
+            None => (-self.largest(), self.largest()),
+        };
+        let (low, high) = (low.max(least), high.min(most));
+        if low > high {
+            return None;
+        }
+        if self.dtype == DType::Float64 {
+            return Some((low / 2.0 + high / 2.0).clamp(low, high));
+        }
+        let middle = low / 2.0 + high / 2.0;
+        let step = self.step(middle);
+        Some((middle / step).round_ties_even() * step).filter(|nearest| (low..=high).contains(nearest))
+    }
+
     /// Distance between two values in units of the last place.
     ///
     /// Below 2^(fraction_bits - 1) steps (half a binade) it is `|got - expected| / step(expected)`, a fraction where `expected`
@@ -126,6 +145,40 @@ mod tests {
         let table = [(DType::Float16, 65520.0), (DType::Float8E4M3, 464.0), (DType::Float8E5M2, 61440.0)];
         for (dtype, overflow) in table {
             assert_eq!(Grid::of(dtype).overflow(), overflow, "{dtype}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_the_dtype_between_two_values() {
+        let table = [
+            (DType::Int32, 0.5, 0.5, None),
+            (DType::Int32, 0.4, 0.6, None),
+            (DType::Int32, 0.5, 1.5, Some(1.0)),
+            (DType::Int32, -3.0, -3.0, Some(-3.0)),
+            (DType::Int32, -2.6, -2.4, None),
+            (DType::Bool, 1.5, 9.0, None),
+            (DType::Bool, 0.5, 1.5, Some(1.0)),
+            (DType::UInt8, -5.5, -0.5, None),
+            (DType::UInt8, 254.6, 300.0, Some(255.0)),
+            (DType::Int64, f64::NEG_INFINITY, f64::INFINITY, Some(0.0)),
+            // float16 has 1 and 1 + 2^-10; bfloat16 1 and 1 + 2^-7; e4m3 1 and 1.125; e5m2 1 and 1.25.
+            (DType::Float16, 1.0 + 2f64.powi(-12), 1.0 + 2f64.powi(-11), None),
+            (DType::Float16, 1.0 + 2f64.powi(-12), 1.0 + 2f64.powi(-10), Some(1.0 + 2f64.powi(-10))),
+            (DType::BFloat16, 1.001, 1.007, None),
+            (DType::BFloat16, 0.999, 1.007, Some(1.0)),
+            (DType::Float8E4M3, 1.01, 1.12, None),
+            (DType::Float8E4M3, -1.13, -1.12, Some(-1.125)),
+            (DType::Float8E5M2, 1.01, 1.24, None),
+            (DType::Float8E4M3, 449.0, 900.0, None),
+            // Just below a power of two, which the rounding reaches.
+            (DType::Float16, 2.0 - 2f64.powi(-13), 2.0, Some(2.0)),
+            (DType::Float32, 1e-46, 1e-46, None),
+            (DType::Float32, f64::NEG_INFINITY, f64::INFINITY, Some(0.0)),
+            (DType::Float64, 1e-310, 1e-310, Some(1e-310)),
+            (DType::Float64, 2.0, 1.0, None),
+        ];
+        for (dtype, low, high, number) in table {
+            assert_eq!(Grid::of(dtype).number_between(low, high), number, "{dtype} from {low} to {high}");
         }
     }
 

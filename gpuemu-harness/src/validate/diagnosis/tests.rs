@@ -15,13 +15,15 @@ struct Setting {
     dims: Vec<(String, u64)>,
     inputs: Vec<(String, Tensor)>,
     dtype: DType,
+    unknown_algorithm: Option<DType>,
 }
 
 fn setting(shape: &[usize]) -> Setting {
     let names = ["B", "S", "H"];
     let axes =
         (0..shape.len()).map(|axis| Axis { name: names[3 - shape.len() + axis].to_string(), tile: None }).collect();
-    Setting { shape: shape.to_vec(), axes, dims: vec![("D".into(), 64)], inputs: vec![], dtype: DType::Float32 }
+    let dims = vec![("D".into(), 64)];
+    Setting { shape: shape.to_vec(), axes, dims, inputs: vec![], dtype: DType::Float32, unknown_algorithm: None }
 }
 
 impl Setting {
@@ -45,6 +47,8 @@ impl Setting {
             axes: &self.axes,
             dims: &self.dims,
             inputs: &self.inputs,
+            unit_roundoff: 2f64.powi(-24),
+            unknown_algorithm: self.unknown_algorithm,
         })
     }
 
@@ -295,12 +299,63 @@ fn explain_adds_the_picture() {
         axes: &setting.axes,
         dims: &[],
         inputs: &[],
+        unit_roundoff: 2f64.powi(-24),
+        unknown_algorithm: None,
     };
     let mut failure =
         super::super::compare::compare(&got, &expected, Bound::ROUNDED, &Rules::default()).failure("out").unwrap();
     explain(&mut failure, &scene);
     assert_eq!(failure.diagnosis[1], "only in the last partial tile along H (from 8 of 10, tile 4)");
     assert_eq!(failure.picture[1..], ["....|....|#.", "....|....|.#"]);
+}
+
+#[test]
+fn errors_by_the_norm() {
+    let u = 2f64.powi(-24);
+    // Cosines of 64 angles, of which two are 1 and half are below 0.7; the bound is 1e-6 of each plus 1e-7.
+    let wave: Vec<f64> = (0..64).map(|n| (n as f64 * std::f64::consts::TAU / 32.0).cos() * 8.0).collect();
+    let told = |unknown: Option<DType>, dtype: DType, size: f64| {
+        let setting = Setting { unknown_algorithm: unknown, dtype, ..setting(&[64]) };
+        let got: Vec<f64> =
+            wave.iter().enumerate().map(|(n, value)| value + if n % 3 == 0 { size } else { -size }).collect();
+        setting.run(&wave, &got)
+    };
+    // Twenty roundoffs of 8: 9.5e-6; twice that, and 32 roundoffs, are the tolerance.
+    let size = 20.0 * u * 8.0;
+    let float = Some(DType::Float32);
+    let contains = |said: &[String], part: &str| {
+        assert!(said.iter().any(|sentence| sentence.contains(part)), "wanted {part:?}, got {said:#?}");
+    };
+    let said = told(float, DType::Float32, size);
+    contains(&said, "roundoffs of the output's largest element (8.000e0): an algorithm that errs by the norm");
+    contains(&said, "in [[ops]]: tolerances = { float32 = { absolute = 2e-5, relative = 2e-6 } }");
+    // The line names the dtype of the test, whatever the output's.
+    contains(&told(Some(DType::Float16), DType::Float32, size), "tolerances = { float16 = {");
+    silent(&told(None, DType::Float32, size), "by the norm");
+    // Errors of rounding that a factor near 1 would describe as well.
+    let setting = Setting { unknown_algorithm: float, ..setting(&[8, 8]) };
+    let factor = setting.each(|e, n| e[n] * (1.0 + 2.5e-6));
+    contains(&factor, "by the norm");
+    silent(&factor, "times what it should be");
+    silent(&told(float, DType::Float32, 80.0 * u * 8.0), "by the norm");
+    silent(&told(float, DType::Float32, f64::NAN), "by the norm");
+    // 1024 equal terms summed one by one err by up to 256 roundoffs of the sum, 100 terms by 25.
+    let summed = |terms: usize, roundoffs: f64| {
+        let inputs = vec![("x".into(), Tensor::from_slice(&[terms], &vec![1.0f32; terms]))];
+        let setting = Setting { unknown_algorithm: float, inputs, ..self::setting(&[1]) };
+        setting.run(&[1024.0], &[1024.0 * (1.0 + roundoffs * u)])
+    };
+    contains(&summed(1024, 250.0), "by the norm");
+    silent(&summed(1024, 270.0), "by the norm");
+    silent(&summed(100, 70.0), "by the norm");
+    silent(&summed(1 << 20, 1100.0), "by the norm");
+}
+
+#[test]
+fn factors_near_one() {
+    let said = setting(&[8, 8]).each(|e, n| e[n] * (1.0 + 2f64.powi(-12)));
+    // 2^-12 is 0.000244140625; float32 keeps 1.5 of it around 1.
+    assert!(said[0].contains("is 1.000244") && said[0].ends_with("times what it should be"), "{said:#?}");
 }
 
 #[test]

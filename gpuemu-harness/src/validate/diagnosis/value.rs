@@ -25,12 +25,55 @@ pub(super) fn sentences(facts: &Facts<'_>) -> Vec<String> {
         reordered,
         lines,
     ];
-    let mut sentences: Vec<String> = whole.iter().find_map(|rule| rule(facts)).into_iter().collect();
+    // Rounding errors look like anything: like a factor near 1, like a difference.
+    let rounding = by_the_norm(facts);
+    let mut sentences: Vec<String> =
+        rounding.or_else(|| whole.iter().find_map(|rule| rule(facts))).into_iter().collect();
     if sentences.is_empty() {
         sentences.extend(coarse(facts));
     }
     sentences.extend(growing(facts));
     sentences
+}
+
+/// Errors up to this many roundoffs of the largest element are what an algorithm that errs by the norm may show, such as
+/// a transform of a few thousand points.
+const BY_THE_NORM: f64 = 64.0;
+
+/// A sum of n equal terms, one after the other, errs by up to n/4 roundoffs or so: every partial sum of a binade is rounded
+/// the same way. Beyond this many terms, and this part of the largest element, nothing is said.
+const SUMMED: f64 = 4096.0;
+const LARGEST_PART: f64 = 1e-3;
+
+/// Errors that are small beside the output's largest element. Where the algorithm is not known, the bound takes every
+/// element for itself: it does not see that a kernel works on all of them together, or sums term after term.
+fn by_the_norm(facts: &Facts<'_>) -> Option<String> {
+    let tested = facts.scene.unknown_algorithm.filter(|_| facts.dtype.is_float())?;
+    let largest = facts.expected.iter().map(|value| value.abs()).filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let grid = super::Grid::of(facts.dtype);
+    // What rounding to the output's dtype takes is not the algorithm's.
+    let error = |&number: &usize| {
+        let expected = facts.expected[number];
+        (facts.got[number] - expected).abs() - grid.step(expected) / 2.0
+    };
+    if !facts.numbers.iter().all(|number| error(number).is_finite()) {
+        return None;
+    }
+    let worst = facts.numbers.iter().map(error).fold(0.0, f64::max);
+    let unit = facts.scene.unit_roundoff * largest;
+    let terms = facts.scene.inputs.iter().map(|(_, input)| input.shape().iter().product::<usize>()).max().unwrap_or(0);
+    let most = ((terms as f64).min(SUMMED) / 4.0).max(BY_THE_NORM).min(LARGEST_PART / facts.scene.unit_roundoff);
+    if unit == 0.0 || worst > most * unit {
+        return None;
+    }
+    let (absolute, relative) = (2.0 * worst, BY_THE_NORM / 2.0 * facts.scene.unit_roundoff);
+    Some(format!(
+        "no error is above {:.1} roundoffs of the output's largest element ({largest:.3e}): an algorithm that errs by \
+         the norm (FFT, Winograd, a long sum one term after the other) may be right, and needs a tolerance of its own; \
+         for values of this size, in [[ops]]: tolerances = {{ {tested} = {{ absolute = {absolute:.0e}, relative = \
+         {relative:.0e} }} }}",
+        worst / unit
+    ))
 }
 
 /// Elements that still are what the output's memory was filled with.
@@ -228,6 +271,8 @@ fn number(facts: &Facts<'_>, factor: f64, slack: f64) -> String {
     }
     match constants.into_iter().find(|(value, _)| near(*value)) {
         Some((_, text)) => format!("{sign}{text}"),
+        // As many digits as tell it from 1.
+        None if (factor.abs() - 1.0).abs() < 1e-3 => format!("{factor:.7}"),
         None => format!("{factor:.4}"),
     }
 }
