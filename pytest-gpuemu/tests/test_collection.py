@@ -34,7 +34,7 @@ def test_an_option_without_gpuemu_is_an_error(small: Small) -> None:
 def test_settings_without_gpuemu_are_told(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a repository keeps for its runs with gpuemu is no error in others."""
     small.write("test_own.py", "def test_own(): pass")
-    small.write("pytest.ini", "[pytest]\naddopts = --gpuemu-snapshots=check\ngpuemu_device = emulate\n")
+    small.write("pytest.ini", "[pytest]\naddopts = --gpuemu-snapshots=check\ngpuemu_profile = quick\n")
     monkeypatch.setenv("GPUEMU_CASES", "3")
     result = small.pytester.runpytest_inprocess()
     result.assert_outcomes(passed=1)
