@@ -152,7 +152,10 @@ def test_a_compiler_that_crashes_the_run_is_told_by_the_next(kernels: Kernels) -
     kernels.write("kernels.py", TRITON_KERNEL)
     result = kernels.outside("--gpuemu-device=emulate", "--gpuemu-strategies=boundary")
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["gpuemu: the run before ended while Triton compiled *softmax_kernel at kernels.py:*"])
+    arguments = r"x_ptr: \*fp32, .*BLOCK=\d+, num_warps=\d+, num_stages=\d+"
+    result.stdout.re_match_lines(
+        [rf"gpuemu: the run before ended while Triton compiled .*softmax_kernel at kernels.py:\d+: {arguments}$"]
+    )
     assert "the run before" not in kernels.outside("--gpuemu-device=emulate", "--collect-only").stdout.str()
 
 

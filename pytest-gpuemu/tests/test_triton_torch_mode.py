@@ -331,7 +331,9 @@ def test_what_somebody_wrote_is_read(write, inference):
         add_one_kernel[(1,)](x, 64, BLOCK=64)
 
 
-@pytest.mark.parametrize("dtype, value", [(torch.uint8, 0x5A), (torch.int8, 0), (torch.bool, True), (torch.bool, False)])
+@pytest.mark.parametrize(
+    "dtype, value", [(torch.uint8, 0x5A), (torch.int8, 0), (torch.bool, True), (torch.bool, False)]
+)
 @pytest.mark.parametrize("alias", [lambda x: x.data, lambda x: torch.from_dlpack(x.detach().view(torch.uint8))])
 def test_small_numbers_that_somebody_wrote_are_read(dtype, value, alias):
     x = torch.empty(64, dtype=dtype, device="cuda")
@@ -405,7 +407,9 @@ def test_addresses_of_what_is_gone():
     text, tensor = message(start + 12000)
     assert f"{start + 12000:#x} is in the memory of no tensor" in text and tensor is None
     text, tensor = message(start + 260)
-    assert f"element 65 of the tensor at {start:#x}, float32 of shape (64,): 2 past its end" in text and tensor is not None
+    assert (
+        f"element 65 of the tensor at {start:#x}, float32 of shape (64,): 2 past its end" in text and tensor is not None
+    )
     assert "in the memory of no argument, nor near one" in message(0x1234567890)[0]
     # A kernel that has seen it before.
     group_kernel[(1,)](torch.tensor([start], device="cuda"), out, BLOCK=64)

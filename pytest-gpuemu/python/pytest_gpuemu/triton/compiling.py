@@ -67,7 +67,7 @@ def note(folder: Path) -> Callable[[], None]:
     def begins(*arguments: Any, **named: Any) -> Any:
         answer = before(*arguments, **named) if before is not None else None
         if not answer:
-            _write(folder, _described(named.get("fn"), str(named.get("repr", ""))))
+            _write(folder, _described(named.get("fn"), named.get("compile") or {}))
         return answer
 
     def ended(*arguments: Any, **named: Any) -> Any:
@@ -85,14 +85,19 @@ def note(folder: Path) -> Callable[[], None]:
     return end
 
 
-def _described(function: Any, representation: str) -> str:
-    """`softmax_kernel at kernels.py:12, num_warps=4 ...`"""
+def _described(function: Any, compiled: dict[str, Any]) -> str:
+    """`softmax_kernel at kernels.py:12: x_ptr: *fp32, n: i32, BLOCK=128, num_warps=4, num_stages=3`"""
     written = getattr(function, "jit_function", None)
     code = getattr(getattr(written, "fn", None), "__code__", None)
-    name = getattr(function, "name", "") or representation.partition("[")[0]
     place = f" at {relative(code.co_filename)}:{code.co_firstlineno}" if code is not None else ""
-    options = representation.removeprefix(name)
-    return f"{name}{place}: {options}" if options else f"{name}{place}"
+    # Triton's own line of it has lost the arguments' types.
+    constants = {path[0]: value for path, value in compiled.get("constants", {}).items() if len(path) == 1}
+    arguments = [
+        f"{name}={constants[index]!r}" if index in constants else f"{name}: {type_}"
+        for index, (name, type_) in enumerate(compiled.get("signature", {}).items())
+    ]
+    arguments += [f"{name}={compiled[name]}" for name in ("num_warps", "num_stages") if name in compiled]
+    return f"{getattr(function, 'name', 'a kernel')}{place}" + (f": {', '.join(arguments)}" if arguments else "")
 
 
 _NOTED: list[Path] = []
