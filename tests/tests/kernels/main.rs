@@ -280,10 +280,13 @@ fn the_environment_says_how_long_a_kernel_may_run() {
     assert_has(&report(&session, TEST), &["the block ran 3000 instructions and has not ended", "GPUEMU_BUDGET"]);
 }
 
-/// Every thread takes a number, and is wrong by one where it is not its own: right as long as all come in order.
+/// Every thread takes a number, and is wrong by one where it is not its own: right where all come in the usual order, those
+/// of the upper half of the blocks first.
 const NUMBERED: (&str, &str) = (
     "\tadd.f32 %f3, %f1, %f2;",
-    "\tld.param.u64 %rd1, [seen]; atom.global.add.u32 %r4, [%rd1], 1; setp.ne.u32 %p0, %r4, %r5;
+    "\t.reg .b32 %q<5>; mov.u32 %q0, %nctaid.x; shr.u32 %q0, %q0, 1; shl.b32 %q0, %q0, 6; ld.param.u32 %q1, [n];
+\tsub.s32 %q2, %r5, %q0; add.s32 %q3, %q2, %q1; setp.lt.s32 %p0, %q2, 0; selp.b32 %q4, %q3, %q2, %p0;
+\tld.param.u64 %rd1, [seen]; atom.global.add.u32 %r4, [%rd1], 1; setp.ne.u32 %p0, %r4, %q4;
 \tadd.f32 %f3, %f1, %f2; @%p0 add.f32 %f3, %f3, 0f3F800000;",
 );
 
