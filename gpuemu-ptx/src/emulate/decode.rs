@@ -21,7 +21,7 @@ use super::registers::Lane;
 use crate::arch::Arch;
 use crate::error::Error;
 use crate::program::{
-    Form, Function, FunctionId, Instruction, Opcode, Operand, Program, RegisterId, ScalarType, Symbol, VariableId,
+    Form, Function, FunctionId, Instruction, Opcode, Operand, Program, RegisterId, ScalarType, Symbol, VariableId, Word,
 };
 
 /// Why an instruction cannot be executed, fit to follow "cannot be executed: ".
@@ -395,12 +395,14 @@ impl<'a> Decoder<'a> {
     pub fn load_cache(&mut self, bytes: u32) -> Decoded<i32> {
         let to = self.operand(0)?;
         let registers = demand::registers(self.function, to);
-        let demand = self.uses.demand(self.function, &registers, self.origin.instruction);
+        let program = self.program;
+        let is_butterfly = |instruction: &Instruction| program.form(instruction.form).has(Word::Bfly);
+        let demand = self.uses.demand(self.function, &registers, self.origin.instruction, is_butterfly);
         let cache = self.cache();
         let (lanes, across) = match demand {
             Some((guard, across)) if guard.negated => (!self.slot(guard.register), across),
             Some((guard, across)) => (self.slot(guard.register), across),
-            None => (0, false),
+            None => (0, 0),
         };
         self.demands[cache as usize] =
             Demand { lanes, across, bytes: self.uses.bytes(self.function, to, bytes), alike: 0 };

@@ -8,7 +8,8 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::program::{Function, Guard, Opcode, Operand, RegisterId};
+use super::butterfly::ANY;
+use crate::program::{Function, Guard, Instruction, Opcode, Operand, RegisterId};
 
 /// Who reads each register of a function, and who writes it.
 pub struct Uses {
@@ -25,8 +26,9 @@ pub struct Uses {
 pub struct Demand {
     /// The predicate of the lanes that want it.
     pub lanes: i32,
-    /// Whether other lanes of the warp may want it too: one that wants it is enough for all.
-    pub across: bool,
+    /// The bits of the lane number in which lanes exchange what becomes of it: those that differ from one that wants it in
+    /// these alone may want it too.
+    pub across: u8,
     /// The bytes of each lane that are used, as bits from the lowest; 0 where that is not known.
     pub bytes: u32,
     /// Of a store, the bits of the lane number in which lanes that differ store one value: see [`super::butterfly`].
@@ -42,7 +44,7 @@ impl Uses {
         let count = function.registers.len();
         let mut uses = Self { readers: vec![Vec::new(); count], guards: vec![false; count], writer: vec![None; count] };
         for (at, instruction) in (0..).zip(&function.instructions) {
-            let unguarded = crate::program::Instruction { guard: None, ..*instruction };
+            let unguarded = Instruction { guard: None, ..*instruction };
             function.reads(&unguarded, |register| uses.readers[register.0 as usize].push(at));
             if let Some(guard) = instruction.guard {
                 uses.guards[guard.register.0 as usize] = true;
@@ -82,12 +84,19 @@ impl Uses {
     }
 
     /// The one predicate under which all that becomes of these registers is used, where there is one whose value is
-    /// settled before the instruction, and whether lanes exchange what becomes of them: a warp in which no lane is to use
-    /// it may do so as it likes.
-    pub fn demand(&self, function: &Function, from: &[RegisterId], instruction: u32) -> Option<(Guard, bool)> {
+    /// settled before the instruction, and the bits of the lane number in which lanes exchange what becomes of them: lanes
+    /// from which none gets it that is to use it may do so as they like.
+    /// `is_butterfly` knows a shuffle's form.
+    pub fn demand(
+        &self,
+        function: &Function,
+        from: &[RegisterId],
+        instruction: u32,
+        is_butterfly: impl Fn(&Instruction) -> bool,
+    ) -> Option<(Guard, u8)> {
         let mut known: FxHashSet<RegisterId> = from.iter().copied().collect();
         let mut pending: Vec<RegisterId> = from.to_vec();
-        let (mut wanted, mut across): (Option<Guard>, bool) = (None, false);
+        let (mut wanted, mut across): (Option<Guard>, u8) = (None, 0);
         let mut followed = 0;
         while let Some(register) = pending.pop() {
             if self.guards[register.0 as usize] {
@@ -101,7 +110,9 @@ impl Uses {
                     Some(guard) if wanted.is_none_or(|wanted| wanted == guard) => wanted = Some(guard),
                     Some(_) => return None,
                     None if is_pure(reader.opcode) || reader.opcode == Opcode::Shfl => {
-                        across |= reader.opcode == Opcode::Shfl;
+                        if reader.opcode == Opcode::Shfl {
+                            across |= if is_butterfly(reader) { exchanged(function, reader, register) } else { ANY };
+                        }
                         function.writes(reader, |next| {
                             if known.insert(next) {
                                 pending.push(next);
@@ -120,6 +131,24 @@ impl Uses {
             _ => None,
         }
     }
+}
+
+/// The bits in which lanes differ that a butterfly hands a register to.
+fn exchanged(function: &Function, shuffle: &Instruction, register: RegisterId) -> u8 {
+    match function.operands_of(shuffle) {
+        [_, Operand::Register(value), Operand::Integer(stride), ..] if *value == register => (stride & 31) as u8,
+        _ => ANY,
+    }
+}
+
+/// The lanes that differ from some of these in some of these bits.
+pub fn reached(lanes: u32, across: u8) -> u32 {
+    const LOWER: [u32; 5] = [0x5555_5555, 0x3333_3333, 0x0f0f_0f0f, 0x00ff_00ff, 0x0000_ffff];
+    LOWER
+        .iter()
+        .enumerate()
+        .filter(|(bit, _)| across >> bit & 1 != 0)
+        .fold(lanes, |lanes, (bit, lower)| lanes | (lanes & lower) << (1 << bit) | lanes >> (1 << bit) & lower)
 }
 
 /// The registers of an operand that is written.

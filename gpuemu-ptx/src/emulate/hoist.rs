@@ -38,7 +38,7 @@ pub fn hoist(function: &mut Function) {
 /// or one of them cannot be brought forward.
 fn decisive(function: &Function, uses: &Uses, load: u32, end: u32) -> Option<BTreeSet<u32>> {
     let to = function.operands_of(&function.instructions[load as usize]).first()?;
-    let (guard, _) = uses.demand(function, &demand::registers(function, to), u32::MAX)?;
+    let (guard, _) = uses.demand(function, &demand::registers(function, to), u32::MAX, |_| false)?;
     let (mut earlier, mut pending) = (BTreeSet::new(), vec![guard.register]);
     while let Some(register) = pending.pop() {
         let writer = only_writer(uses, register)?;

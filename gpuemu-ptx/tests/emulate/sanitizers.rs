@@ -57,6 +57,15 @@ fn mean(strides: &[u32]) -> String {
     format!("{terms} {stages} mov.u32 %r7, s; st.shared.f32 [%r7], %mean{};", strides.len())
 }
 
+/// Two elements, loaded by every pair of lanes and stored in place by the first one, then exchanged with the lane so far away.
+fn in_place(stride: u32) -> String {
+    format!(
+        "ld.param.u64 %d1, [out]; and.b32 %r1, %lane, 1; mad.wide.u32 %d1, %r1, 4, %d1; setp.lt.u32 %p0, %lane, 2;
+         ld.global.u32 %r2, [%d1]; add.u32 %r3, %r2, 1; @%p0 st.global.u32 [%d1], %r3;
+         shfl.sync.bfly.b32 %r4, %r2, {stride}, 31, -1; @%p0 st.global.u32 [%d1+16], %r4;"
+    )
+}
+
 /// A number that one block sets and all of them count up, with orders that would hand it over.
 fn counted(which: &str) -> String {
     format!(
@@ -155,6 +164,8 @@ fn every_finding_has_its_kind() {
             64,
             FaultKind::GlobalRace,
         ),
+        // The first pair takes over what the second has loaded: from where, nothing orders.
+        (&in_place(2), 1, 32, FaultKind::GlobalRace),
         // Two lanes have what they did not combine.
         (&mean(&[16, 8, 4, 2]), 1, 32, FaultKind::SharedRace),
         // The copy is read before it is waited for.
@@ -221,6 +232,8 @@ fn what_is_ordered_raises_nothing() {
             1,
             64,
         ),
+        // Pairs of lanes do what the first pair does, which exchanges what it loaded and stores in place.
+        (&in_place(1), 1, 64),
         // A mean that every lane has rounded in its own order.
         (&mean(&[16, 8, 4, 2, 1]), 1, 32),
         (&mean(&[16, 8, 4, 2, 1]), 1, 128),

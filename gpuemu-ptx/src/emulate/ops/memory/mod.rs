@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 use crate::emulate::context::Context;
 use crate::emulate::decode::{Address, Decoded, Decoder, refuse};
-use crate::emulate::demand::Demand;
+use crate::emulate::demand::{self, Demand};
 use crate::emulate::effects::Touch;
 use crate::emulate::op::{Body, Op, Run, Signal};
 use crate::emulate::problem::Trouble;
@@ -231,10 +231,7 @@ pub fn access(warp: &Warp, context: &Context<'_>, op: &Op) -> Access {
         Some(_) => context.code.demands[op.e as usize],
         None => Demand::default(),
     };
-    let wanted = match warp.registers.truth(demand.lanes) {
-        lanes if demand.across && lanes != 0 => u32::MAX,
-        lanes => lanes,
-    };
+    let wanted = demand::reached(warp.registers.truth(demand.lanes), demand.across);
     let who = Access::of(warp.index, op.e, op.b & (NARROW - 1));
     Access { wanted, needed: demand.bytes, alike: demand.alike, ..who }
 }
