@@ -308,6 +308,11 @@ impl Accepted<'_> {
             if !self.takes(number, value) {
                 return None;
             }
+            // Where the op is that conversion, its right answers are rounded as well.
+            let wanted = match input.dtype == expected.dtype || !expected.dtype.is_float() {
+                true => wanted,
+                false => round_to_dtype(wanted, expected.dtype),
+            };
             copied.differs |= value != wanted && !(value.is_nan() && wanted.is_nan());
         }
         Some(copied)
@@ -467,12 +472,16 @@ mod tests {
     #[test]
     fn a_copy_is_what_the_dtype_makes_of_it() {
         // x is 0.25, 1.25, ... moved up by one from case to case; an answer rounded down is x, converted.
-        let table: [(&str, &[&[f64]]); 2] = [
-            ("rounded down", &[&[0.0, 1.0, 2.0], &[1.0, 2.0, 3.0], &[2.0, 3.0, 4.0]]),
-            ("rounded up", &[&[1.0, 2.0, 3.0], &[2.0, 3.0, 4.0], &[3.0, 4.0, 5.0]]),
+        const EXACT: &[&[f64]] = &[&[0.25, 1.25, 2.25, 3.25, 4.25, 5.25], &[1.25, 2.25], &[2.25]];
+        let table: [(&str, DType, &[&[f64]]); 4] = [
+            ("rounded down", DType::Int32, &[&[0.0, 1.0, 2.0], &[1.0, 2.0, 3.0], &[2.0, 3.0, 4.0]]),
+            ("rounded up", DType::Int32, &[&[1.0, 2.0, 3.0], &[2.0, 3.0, 4.0], &[3.0, 4.0, 5.0]]),
+            // 4.25 lies between two numbers of the dtype: a conversion is no copy that passes by mistake.
+            ("converted to fp8", DType::Float8E4M3, EXACT),
+            ("converted to bfloat16", DType::BFloat16, EXACT),
         ];
-        for (what, answers) in table {
-            assert_eq!(verdict_of(&[("n", DType::Int32, answers)]), None, "{what}");
+        for (what, dtype, answers) in table {
+            assert_eq!(verdict_of(&[("n", dtype, answers)]), None, "{what}");
         }
     }
 
