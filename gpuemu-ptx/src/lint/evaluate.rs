@@ -127,21 +127,9 @@ impl<'c, 'p> Evaluator<'c, 'p> {
             Operand::Integer(bits) => same(None, *bits),
             Operand::Symbol(symbol, addend) => same(Some(*symbol), *addend as u64),
             Operand::Special(special) => {
-                let [x, y, z] = self.block;
-                let value = |thread: u32| {
-                    Some(match special {
-                        Special::TidX => thread % x,
-                        Special::TidY => thread / x % y,
-                        Special::TidZ => thread / x / y,
-                        Special::NtidX => x,
-                        Special::NtidY => y,
-                        Special::NtidZ => z,
-                        Special::Laneid => thread % 32,
-                        Special::Warpid => thread / 32,
-                        _ => return None,
-                    })
+                let bits = |thread| {
+                    of_thread(*special, self.block, thread).map(|value| Value { symbol: None, bits: u64::from(value) })
                 };
-                let bits = |thread| value(thread).map(|value| Value { symbol: None, bits: u64::from(value) });
                 (0..threads as u32).map(bits).collect::<Option<Vec<_>>>().map(Into::into)
             }
             _ => None,
@@ -272,4 +260,20 @@ fn mask(bits: u64, width: u32) -> u64 {
 fn sign_extend(bits: u64, width: u32) -> i64 {
     let shift = 64_u32.saturating_sub(width);
     ((bits << shift) as i64) >> shift
+}
+
+/// What a special register holds in the thread of this number in a block of this shape; `None` where that is not all that
+/// it depends on.
+pub(super) fn of_thread(special: Special, [x, y, z]: [u32; 3], thread: u32) -> Option<u32> {
+    Some(match special {
+        Special::TidX => thread % x,
+        Special::TidY => thread / x % y,
+        Special::TidZ => thread / x / y,
+        Special::NtidX => x,
+        Special::NtidY => y,
+        Special::NtidZ => z,
+        Special::Laneid => thread % 32,
+        Special::Warpid => thread / 32,
+        _ => return None,
+    })
 }

@@ -586,22 +586,12 @@ fn source(run: &Run<'_>, thread: &Thread, reader: u32, operand: &Operand) -> Opt
         Operand::Float64(bits) => known(None, *bits),
         Operand::Symbol(symbol, addend) => known(Some(*symbol), *addend as u64),
         Operand::Special(special) => {
-            let [x, y, z] = run.block;
-            let thread = thread.number;
             let bits = match special {
-                Special::TidX => thread % x,
-                Special::TidY => thread / x % y,
-                Special::TidZ => thread / x / y,
-                Special::NtidX => x,
-                Special::NtidY => y,
-                Special::NtidZ => z,
-                Special::Laneid => thread % 32,
-                Special::Warpid => thread / 32,
                 // The first block of a few.
                 Special::CtaidX | Special::CtaidY | Special::CtaidZ => 0,
                 Special::NctaidX => 2,
                 Special::NctaidY | Special::NctaidZ => 1,
-                _ => return None,
+                _ => super::evaluate::of_thread(*special, run.block, thread.number)?,
             };
             known(None, u64::from(bits))
         }
