@@ -213,6 +213,21 @@ def test_a_replay_line_is_for_the_folder_of_the_run(small: Small, monkeypatch: p
     assert result.parseoutcomes()["failed"] == 1
 
 
+@pytest.mark.parametrize("distributed", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_a_ci_machine_has_one_line_of_each_failure_in_its_summary(
+    small: Small, monkeypatch: pytest.MonkeyPatch, distributed: tuple[str, ...]
+) -> None:
+    """There pytest repeats in its summary whatever a failure says."""
+    small.write("kernels.py", WRONG)
+    monkeypatch.setenv("CI", "true")
+    result = small.run("--gpuemu-strategies=boundary", *distributed)
+    lines = result.outlines
+    (summary,) = [line for line in lines if line.startswith("FAILED")]
+    assert summary.startswith("FAILED gpuemu.toml::softmax::float32::boundary - softmax::float32::boundary failed: ")
+    assert lines[lines.index(summary) + 1].startswith("====")
+    assert len([line for line in lines if line.startswith("  replay")]) == 1
+
+
 def test_a_root_that_is_not_the_folder_of_the_run(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(small.path.parent)
     result = small.run("--rootdir", str(small.path), str(small.path), "--collect-only", "-q")

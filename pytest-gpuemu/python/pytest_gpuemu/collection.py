@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 
 from pytest_gpuemu import _core, bindings
 
@@ -113,10 +114,15 @@ class TestItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if excinfo.value is self.failure:
-            return str(excinfo.value)
+            return self._told(str(excinfo.value))
         if isinstance(excinfo.value, _core.GpuemuError):
-            return f"{self.test} failed: {excinfo.value} [{excinfo.value.code}]"
+            return self._told(f"{self.test} failed: {excinfo.value} [{excinfo.value.code}]")
         return super().repr_failure(excinfo, style)
+
+    def _told(self, report: str) -> ReprExceptionInfo:
+        """A report under its first line alone: on a CI machine pytest's summary repeats all of what stands there."""
+        crash = ReprFileLocation(str(self.path), self.line, report.partition("\n")[0])
+        return ReprExceptionInfo(ReprTraceback([ReprEntryNative([report + "\n"])], None, "native"), crash)
 
 
 def _run_key() -> Any:
