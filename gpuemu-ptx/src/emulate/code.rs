@@ -5,6 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::counters::Counted;
 use super::demand::Demand;
 use super::effects::Effect;
+use super::native::Native;
 use super::op::Op;
 use super::registers::Row;
 use crate::program::FunctionId;
@@ -16,6 +17,8 @@ pub const NOWHERE: u32 = u32::MAX;
 pub struct Code {
     /// Instructions of all functions, the entry first.
     pub ops: Vec<Op>,
+    /// The same with runs of machine code in the place of the operations that they begin with.
+    pub native: Native,
     /// For each instruction the first from it on that has a guard: all before it are executed by all lanes that are there.
     pub free: Vec<u32>,
     /// Where each instruction stands in the program.

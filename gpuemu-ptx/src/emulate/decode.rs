@@ -15,6 +15,7 @@ use super::demand::{self, Demand, Uses};
 use super::effects::{self, Touch};
 use super::index::Indices;
 use super::layout::Layout;
+use super::native::{Native, Source};
 use super::op::{self, Body, Op, Run, Signal};
 use super::ops;
 use super::registers::Lane;
@@ -41,6 +42,8 @@ pub struct Settings<'a> {
     pub addresses: &'a FxHashMap<VariableId, u64>,
     /// Whether what is executed is counted.
     pub counters: bool,
+    /// Whether straight runs become machine code.
+    pub native: bool,
     /// Whether indices that wrap around are watched.
     pub indices: bool,
 }
@@ -83,6 +86,8 @@ pub struct Decoder<'a> {
     exact: (i32, i32, Vec<u32>),
     ops: Vec<Op>,
     origins: Vec<Origin>,
+    /// For each operation whether it is all that its instruction does; short of those at the end.
+    whole: Vec<bool>,
     constants: Constants,
     layout: Layout,
     shared: &'a FxHashMap<Place, u32>,
@@ -151,6 +156,7 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
                 butterflies: Butterflies::new(program, function),
                 ops: Vec::new(),
                 origins: Vec::new(),
+                whole: Vec::new(),
                 constants: Constants::default(),
                 layout,
                 shared: &shared,
@@ -176,9 +182,13 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
         decoder.ops[at as usize].d = routines.get(&callee).copied().unwrap_or(0) as i32;
     }
     decoder.constants.rows.reverse();
+    decoder.whole.resize(decoder.ops.len(), false);
+    let source = Source { program, ops: &decoder.ops, origins: &decoder.origins, whole: &decoder.whole };
+    let native = if settings.native && settings.wide { source.compile() } else { Native::default() };
     Ok(Code {
         effects: effects::effects(program, &decoder.origins, &decoder.touches),
         free: super::code::free(&decoder.ops),
+        native,
         ops: decoder.ops,
         origins: decoder.origins,
         constants: decoder.constants.rows.into_boxed_slice(),
@@ -271,7 +281,12 @@ impl<'a> Decoder<'a> {
             ops::count::before(self, self.guard);
         }
         ops::index::before(self)?;
+        let first = self.ops.len();
         ops::decode(self)?;
+        if self.ops.len() == first + 1 && self.after.is_empty() {
+            self.whole.resize(first, false);
+            self.whole.push(true);
+        }
         for op in std::mem::take(&mut self.after) {
             self.emit(op);
         }

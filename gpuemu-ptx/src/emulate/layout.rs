@@ -96,7 +96,7 @@ struct Slots {
 }
 
 /// What the instructions of a function read and write.
-struct Uses<'a>(&'a Function);
+pub struct Uses<'a>(pub &'a Function);
 
 impl Accesses for Uses<'_> {
     fn registers(&self) -> usize {

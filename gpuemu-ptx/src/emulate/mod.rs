@@ -20,6 +20,7 @@ mod index;
 mod launch;
 mod layout;
 mod module;
+mod native;
 mod op;
 mod ops;
 mod options;

@@ -52,6 +52,7 @@ impl Module {
             wide: super::op::host_is_wide(),
             addresses: &addresses,
             counters: options.counters,
+            native: options.native && !options.counters,
             indices: options.sanitizers.indices,
         };
         let mut codes = FxHashMap::default();

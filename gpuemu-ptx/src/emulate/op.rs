@@ -34,6 +34,8 @@ pub enum Signal {
     Barrier,
     /// Another may run first: the lanes go on with the next instruction later.
     Yield,
+    /// All operations of a run were executed: `d` of the operation says how many.
+    Run,
     /// Something is wrong: [`Context::problem`] says what.
     Fault,
 }

@@ -42,6 +42,9 @@ pub struct Options {
     pub sanitizers: Sanitizers,
     /// Whether what a launch executes is counted: [`super::Counters`]. Modules are loaded with it or without.
     pub counters: bool,
+    /// Whether modules are loaded with straight runs of instructions compiled for the host, where it has what they need.
+    /// Results do not depend on it.
+    pub native: bool,
     /// Bytes that `malloc` in kernels may give out in one launch: CUDA's default is 8 MiB.
     pub heap: u64,
     /// What device addresses look like.
@@ -60,6 +63,7 @@ impl Default for Options {
             seed: None,
             sanitizers: Sanitizers::ALL,
             counters: false,
+            native: true,
             heap: 8 << 20,
             addressing: Addressing::Virtual,
             multiprocessors: 108,

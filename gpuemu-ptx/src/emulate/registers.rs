@@ -171,6 +171,12 @@ impl Registers {
         }
     }
 
+    /// The first row of the current frame, the end of the constants, and the first predicate of the frame.
+    #[inline(always)]
+    pub fn places(&mut self) -> (*mut Row, *const Row, *mut u32) {
+        (self.base, self.constants, self.truths)
+    }
+
     /// What a register holds.
     #[inline(always)]
     pub fn stored<L: Lane>(&self, register: i32) -> &[L::Store; LANES] {

@@ -115,6 +115,7 @@ impl Warp {
     ) -> Result<(), Outcome> {
         let code = context.code;
         let ops = &code.ops[..];
+        let fast = if code.native.ops.is_empty() { ops } else { &code.native.ops[..] };
         let mut place = fragment.place;
         let mut active = fragment.lanes;
         self.active = active;
@@ -168,11 +169,15 @@ impl Warp {
                     signal = self.execute_watched(context, place - 1, mask);
                 }
             } else if place < free {
-                for next in &ops[place as usize..free as usize] {
-                    op = next;
+                while place < free {
+                    op = &fast[place as usize];
                     place += 1;
                     signal = run(self, context, op, active);
-                    if signal != Signal::Next {
+                    if signal == Signal::Run {
+                        // They end before the next guard and the next join.
+                        place += op.d as u32 - 1;
+                        signal = Signal::Next;
+                    } else if signal != Signal::Next {
                         break;
                     }
                 }
@@ -283,7 +288,7 @@ impl Warp {
                     put_back!(place, State::Ready);
                     return Err(Outcome::Paused);
                 }
-                Signal::Fault | Signal::Next => fault!(),
+                Signal::Fault | Signal::Run | Signal::Next => fault!(),
             }
         }
     }
