@@ -17,10 +17,8 @@ pub const NOWHERE: u32 = u32::MAX;
 pub struct Code {
     /// Instructions of all functions, the entry first.
     pub ops: Vec<Op>,
-    /// The same with runs of machine code in the place of the operations that they begin with.
+    /// The same as they are executed where nothing is watched.
     pub native: Native,
-    /// For each instruction the first from it on that has a guard: all before it are executed by all lanes that are there.
-    pub free: Vec<u32>,
     /// Where each instruction stands in the program.
     pub origins: Vec<Origin>,
     /// Constants, the last ones first: see [`super::registers::Registers`].
@@ -79,19 +77,6 @@ pub struct Origin {
     pub function: FunctionId,
     /// Index in [`crate::program::Function::instructions`].
     pub instruction: u32,
-}
-
-/// See [`Code::free`].
-pub fn free(ops: &[Op]) -> Vec<u32> {
-    let mut free = vec![ops.len() as u32; ops.len()];
-    for place in (0..ops.len()).rev() {
-        free[place] = match free.get(place + 1) {
-            _ if ops[place].guard != 0 => place as u32,
-            Some(&next) => next,
-            None => ops.len() as u32,
-        };
-    }
-    free
 }
 
 impl Code {

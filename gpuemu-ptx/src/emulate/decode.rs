@@ -183,11 +183,14 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
     }
     decoder.constants.rows.reverse();
     decoder.whole.resize(decoder.ops.len(), false);
-    let source = Source { program, ops: &decoder.ops, origins: &decoder.origins, whole: &decoder.whole };
-    let native = if settings.native && settings.wide { source.compile() } else { Native::default() };
+    let effects = effects::effects(program, &decoder.origins, &decoder.touches);
+    let Decoder { ops, origins, whole, .. } = &decoder;
+    let native = match settings.native && settings.wide {
+        true => Source { program, ops, origins, whole, effects: &effects }.compile(),
+        false => Native::none(ops),
+    };
     Ok(Code {
-        effects: effects::effects(program, &decoder.origins, &decoder.touches),
-        free: super::code::free(&decoder.ops),
+        effects,
         native,
         ops: decoder.ops,
         origins: decoder.origins,

@@ -17,6 +17,7 @@ use self::assembler::Assembler;
 use self::emit::Step;
 use super::code::Origin;
 use super::context::Context;
+use super::effects::Effect;
 use super::layout::Uses;
 use super::op::{Op, Signal};
 use super::registers::{FULL, Row};
@@ -33,13 +34,44 @@ const SHORTEST: usize = 2;
 /// More than this are several runs: what is written out must stay in reach.
 const LONGEST: usize = 4096;
 
-/// Machine code of the host.
-#[derive(Default)]
+/// The operations as they are executed where nothing is watched.
 pub struct Native {
-    /// Whom the operations of `ops` point into.
+    /// Machine code of the host, which `ops` point into.
     _code: Option<Mmap>,
-    /// The operations, those that begin a run replaced by the run; none where nothing was compiled.
+    /// The operations, those that begin a run replaced by the run.
     pub ops: Vec<Op>,
+    /// For each the first from it on that the loop which runs them must look at before: one that has a guard.
+    pub free: Vec<u32>,
+}
+
+impl Native {
+    /// The operations as they are.
+    pub fn none(ops: &[Op]) -> Self {
+        Self::of(None, ops.to_vec())
+    }
+
+    fn of(code: Option<Mmap>, ops: Vec<Op>) -> Self {
+        let mut free = vec![ops.len() as u32; ops.len()];
+        for place in (0..ops.len()).rev() {
+            free[place] = match free.get(place + 1) {
+                _ if ops[place].guard != 0 => place as u32,
+                Some(&next) => next,
+                None => ops.len() as u32,
+            };
+        }
+        Self { _code: code, ops, free }
+    }
+}
+
+/// Executes the access at `a` in the lanes in which predicate `b` holds.
+unsafe fn guarded(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
+    let mask = mask & warp.registers.truth(op.b);
+    if mask == 0 {
+        return Signal::Next;
+    }
+    let plain = &context.code.ops[op.a as usize];
+    // SAFETY: as for any operation of the code.
+    unsafe { (plain.run)(warp, context, plain, mask) }
 }
 
 /// Executes a compiled run: its address is `imm`, the operations it stands for begin at `a` and are `d`; `e` says whether
@@ -75,6 +107,8 @@ pub struct Source<'a> {
     pub origins: &'a [Origin],
     /// For each whether it is all that its instruction does.
     pub whole: &'a [bool],
+    /// For each what it changes or sees beside registers.
+    pub effects: &'a [Effect],
 }
 
 impl Source<'_> {
@@ -99,16 +133,19 @@ impl Source<'_> {
             }
             at += steps.len().max(1);
         }
-        if runs.is_empty() {
-            return Native::default();
-        }
-        let Some(code) = executable(&assembler.finish()) else { return Native::default() };
         let mut ops = self.ops.to_vec();
+        for (at, op) in ops.iter_mut().enumerate() {
+            if op.guard != 0 && matches!(self.effects[at], Effect::Access(_)) {
+                *op = Op { run: guarded, imm: 0, d: 0, a: at as i32, b: op.guard, c: 0, e: 0, guard: 0 };
+            }
+        }
+        let code = if runs.is_empty() { None } else { executable(&assembler.finish()) };
+        let Some(code) = code else { return Native::of(None, ops) };
         for (at, place, length, exchanges) in runs {
             let imm = code.as_ptr() as u64 + place as u64;
             ops[at] = Op { run, imm, d: length as i32, a: at as i32, b: 0, c: 0, e: i32::from(exchanges), guard: 0 };
         }
-        Native { _code: Some(code), ops }
+        Native::of(Some(code), ops)
     }
 
     /// The operation as a step of the run that begins with `first`.

@@ -115,12 +115,12 @@ impl Warp {
     ) -> Result<(), Outcome> {
         let code = context.code;
         let ops = &code.ops[..];
-        let fast = if code.native.ops.is_empty() { ops } else { &code.native.ops[..] };
+        let fast = &code.native.ops[..];
         let mut place = fragment.place;
         let mut active = fragment.lanes;
         self.active = active;
         let mut stop = self.stop(fragment.join);
-        let begun = context.steps;
+        let (begun, changes) = (context.steps, context.changes);
         // From here on something is to be done where a loop begins again.
         let pause = context.limit.min(begun + PATIENCE + 1).min(self.next_look);
         let mut since = place;
@@ -160,13 +160,18 @@ impl Warp {
             let mut mask = active;
             let mut signal = Signal::Next;
             // Up to the next guard, or to the join, nothing is asked between two instructions.
-            let free = code.free[place as usize];
+            let free = code.native.free[place as usize];
             let free = if stop > place { free.min(stop) } else { free };
             if WATCHED {
                 mask &= self.registers.truth(op.guard);
                 place += 1;
                 if mask != 0 {
                     signal = self.execute_watched(context, place - 1, mask);
+                    if signal == Signal::Next && context.changes != changes {
+                        // That is all that was to be known.
+                        put_back!(place, State::Ready);
+                        return Ok(());
+                    }
                 }
             } else if place < free {
                 while place < free {
