@@ -127,8 +127,8 @@ impl Context<'_> {
         }
     }
 
-    /// Lanes of a warp arrive at a barrier. `false` where they cannot: [`Context::trouble`] says why.
-    pub fn arrive(&mut self, arrival: &Arrival, lanes: u32, warp: u32) -> bool {
+    /// Lanes of a warp arrive at a barrier.
+    pub fn arrive(&mut self, arrival: &Arrival, lanes: u32, warp: u32) {
         let index = arrival.barrier as usize % BARRIERS;
         let barrier = &mut self.block.barriers[index];
         if self.block.touched >> index & 1 == 0 {
@@ -149,7 +149,6 @@ impl Context<'_> {
                 shadow.arrive(warp, Meeting::Barrier(arrival.barrier));
             }
         }
-        true
     }
 
     /// Lanes have left the kernel.

@@ -6,6 +6,10 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ymm(pub u8);
 
+/// A register of 32 bits that predicates are put together in: `r9d` to `r11d`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word(pub u8);
+
 /// A register that memory is addressed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
@@ -265,18 +269,34 @@ impl Assembler {
         self.two_by(Vex::BLEND, d, a, b, mask << 4);
     }
 
-    /// `movmskps ecx, a`, and its low byte to memory.
-    pub fn signs_to(&mut self, a: Ymm, memory: Memory, inverted: bool) {
+    /// `movmskps ecx, a`.
+    pub fn signs(&mut self, a: Ymm, inverted: bool) {
         self.encode(Vex::SIGNS, 1, 0, a.into(), None);
         if inverted {
             // not ecx
             self.bytes(&[0xf7, 0xd1]);
         }
+    }
+
+    /// `mov memory, cl`.
+    pub fn store_byte(&mut self, memory: Memory) {
         if memory.index == Index::Bytes {
             self.bytes(&[0x42]);
         }
         self.bytes(&[0x88]);
         self.place_of(1, Operand::Memory(memory), 0);
+    }
+
+    /// Shifts a word to the right by a byte and puts the low byte of `ecx` on top, which is lost.
+    pub fn push_byte(&mut self, Word(word): Word) {
+        // shr word, 8; shl ecx, 24; or word, ecx
+        self.bytes(&[0x41, 0xc1, 0xe8 | word & 7, 8, 0xc1, 0xe1, 24, 0x41, 0x09, 0xc8 | word & 7]);
+    }
+
+    /// `mov memory, word`.
+    pub fn store_bytes(&mut self, Word(word): Word, memory: Memory) {
+        self.bytes(&[0x44, 0x89]);
+        self.place_of(word, Operand::Memory(memory), 0);
     }
 
     /// `mov eax, memory`, or `ecx`.

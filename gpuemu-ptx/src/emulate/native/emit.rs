@@ -4,7 +4,7 @@
 //! of a row, whose values stay in registers of the host from one operation to the next and reach memory only where
 //! something behind the group reads them.
 
-use super::assembler::{Assembler, Base, Index, Memory, Operand, Vex, Ymm};
+use super::assembler::{Assembler, Base, Index, Memory, Operand, Vex, Word, Ymm};
 use super::step::{Float, Integer, Kind, Logic, Relation, Width};
 use crate::numerics::float::NAN32;
 
@@ -39,6 +39,9 @@ const VALUES: u8 = 12;
 const FIRST: Ymm = Ymm(12);
 const SECOND: Ymm = Ymm(13);
 const THIRD: Ymm = Ymm(14);
+/// Predicates that a group can put together, from the first on.
+const WORDS: usize = 3;
+const FIRST_WORD: u8 = 9;
 /// Holds `NAN`.
 const CANONICAL: Ymm = Ymm(15);
 
@@ -76,6 +79,10 @@ pub struct Emitter<'a> {
     held: [Option<Held>; VALUES as usize],
     /// Registers that the operation being written needs.
     pinned: u16,
+    /// The predicates that the group writes.
+    truths: Vec<i32>,
+    /// Those of them that it reads itself.
+    read: Vec<i32>,
     clock: u32,
 }
 
@@ -85,12 +92,27 @@ fn groups(steps: &[Step]) -> Vec<&[Step]> {
     let mut start = 0;
     for at in 1..=steps.len() {
         let alone = |step: &Step| matches!(step.kind, Kind::Truths(_) | Kind::Butterfly(_));
-        if at == steps.len() || alone(&steps[at]) || alone(&steps[at - 1]) || mixes(&steps[start..at], &steps[at]) {
+        let ends = |next: &Step| {
+            let so_far = &steps[start..at];
+            alone(next) || alone(&so_far[0]) || mixes(so_far, next) || !has_room(so_far, next)
+        };
+        if steps.get(at).is_none_or(ends) {
             groups.push(&steps[start..at]);
             start = at;
         }
     }
     groups
+}
+
+/// The predicate that a step writes.
+fn written(step: &Step) -> Option<i32> {
+    matches!(step.kind, Kind::Compare { .. } | Kind::CompareFloat(_)).then_some(step.d)
+}
+
+/// Whether there is a register to put together the predicate that a step writes, once in a group.
+fn has_room(steps: &[Step], next: &Step) -> bool {
+    let so_far = || steps.iter().filter_map(written);
+    written(next).is_none_or(|truth| so_far().count() < WORDS && so_far().all(|other| other != truth))
 }
 
 /// The rows that a step touches, and how they lie.
@@ -110,10 +132,23 @@ fn mixes(steps: &[Step], next: &Step) -> bool {
     })
 }
 
+/// The predicate, whether it is read as it is or negated.
+fn plain(predicate: i32) -> i32 {
+    predicate ^ predicate >> 31
+}
+
 /// Writes a function that does what the steps do: of the first row of the frame, the end of the constants and the first
 /// predicate.
 pub fn emit(code: &mut Assembler, steps: &[Step]) {
-    let mut emitter = Emitter { code, part: Part::Turn, held: [None; VALUES as usize], pinned: 0, clock: 0 };
+    let mut emitter = Emitter {
+        code,
+        part: Part::Turn,
+        held: [None; VALUES as usize],
+        pinned: 0,
+        truths: Vec::new(),
+        read: Vec::new(),
+        clock: 0,
+    };
     let canonical =
         |step: &Step| matches!(step.kind, Kind::Float(_) | Kind::Fma | Kind::NegateFloat | Kind::AbsoluteFloat);
     if steps.iter().any(canonical) {
@@ -127,6 +162,9 @@ pub fn emit(code: &mut Assembler, steps: &[Step]) {
 
 impl Emitter<'_> {
     fn group(&mut self, steps: &[Step]) {
+        self.truths = steps.iter().filter_map(written).collect();
+        let chooses = |step: &Step| matches!(step.kind, Kind::Select | Kind::SelectWide);
+        self.read = steps.iter().filter(|step| chooses(step)).map(|step| plain(step.operands[2])).collect();
         match steps[0].kind {
             Kind::Truths(how) => self.truths(how, &steps[0]),
             Kind::Butterfly(by) => self.butterfly(by, &steps[0]),
@@ -143,6 +181,22 @@ impl Emitter<'_> {
                 self.parts(steps);
                 self.code.end_loop(begin);
             }
+        }
+        for (word, &truth) in (FIRST_WORD..).map(Word).zip(&self.truths) {
+            self.code.store_bytes(word, Memory { base: Base::Truths, index: Index::None, offset: 4 * truth });
+        }
+    }
+
+    /// Writes the predicate of a comparison: one bit of each lane of `FIRST`. It goes to memory as a word once all parts
+    /// are there, since the host waits where it reads a word that was written in parts.
+    fn truth_of_first(&mut self, step: &Step, inverted: bool) {
+        self.code.signs(FIRST, inverted);
+        if self.read.contains(&step.d) {
+            let memory = self.truth(step.d);
+            self.code.store_byte(memory);
+        }
+        if let Some(index) = self.truths.iter().position(|&truth| truth == step.d) {
+            self.code.push_byte(Word(FIRST_WORD + index as u8));
         }
     }
 
@@ -394,19 +448,18 @@ impl Emitter<'_> {
             Kind::CompareFloat(how) => {
                 let (a, b) = (self.register(a, Half::Whole), self.operand(b, Half::Whole));
                 self.code.two_by(Vex::COMPARE_FLOAT, FIRST, a, b, how);
-                let to = self.truth(step.d);
-                self.code.signs_to(FIRST, to, false);
+                self.truth_of_first(step, false);
             }
             Kind::Compare { how, signed } => self.compare(step, how, signed),
             Kind::Select => {
-                self.lanes_of(c ^ c >> 31);
+                self.lanes_of(plain(c));
                 let (first, second) = if c >= 0 { (a, b) } else { (b, a) };
                 let (second, first) = (self.register(second, Half::Whole), self.operand(first, Half::Whole));
                 let d = self.result(step, Half::Whole);
                 self.code.blend(d, second, first, FIRST);
             }
             Kind::SelectWide => {
-                self.lanes_of(c ^ c >> 31);
+                self.lanes_of(plain(c));
                 let (first, second) = if c >= 0 { (a, b) } else { (b, a) };
                 for half in [Half::Lower, Half::Upper] {
                     match half {
@@ -485,14 +538,13 @@ impl Emitter<'_> {
                 how == Relation::Less
             }
         };
-        let to = self.truth(step.d);
-        self.code.signs_to(FIRST, to, inverted);
+        self.truth_of_first(step, inverted);
     }
 
     fn truths(&mut self, how: Logic, step: &Step) {
         let word = |predicate: i32| Memory { base: Base::Truths, index: Index::None, offset: 4 * predicate };
         let [a, b, _] = step.operands;
-        self.code.load_word(false, word(a ^ a >> 31), (a < 0) != (how == Logic::Not));
+        self.code.load_word(false, word(plain(a)), (a < 0) != (how == Logic::Not));
         let opcode = match how {
             Logic::And => Some(0x21),
             Logic::Or => Some(0x09),
@@ -500,7 +552,7 @@ impl Emitter<'_> {
             Logic::Not | Logic::Copy => None,
         };
         if let Some(opcode) = opcode {
-            self.code.load_word(true, word(b ^ b >> 31), b < 0);
+            self.code.load_word(true, word(plain(b)), b < 0);
             self.code.combine_words(opcode);
         }
         self.code.store_word(word(step.d));

@@ -1,6 +1,6 @@
 //! Encodings as GNU `as` writes them, and machine code against the operations that it stands for.
 
-use super::assembler::{Assembler, Base, Index, Memory, Operand, Vex, Ymm};
+use super::assembler::{Assembler, Base, Index, Memory, Operand, Vex, Word, Ymm};
 use crate::arch::Arch;
 use crate::emulate::code::Origin;
 use crate::emulate::op::host_is_wide;
@@ -80,13 +80,27 @@ fn encodings() {
         ),
         // vmovmskps ecx, ymm12; not ecx; mov [rdx+r8+0x200], cl
         (
-            |code| code.signs_to(Ymm(12), place(Truths, Bytes, 0x200), true),
+            |code| {
+                code.signs(Ymm(12), true);
+                code.store_byte(place(Truths, Bytes, 0x200));
+            },
             &[0xc4, 0xc1, 0x7c, 0x50, 0xcc, 0xf7, 0xd1, 0x42, 0x88, 0x8c, 0x02, 0x00, 0x02, 0x00, 0x00],
         ),
         // vmovmskps ecx, ymm12; mov [rdx+7], cl
         (
-            |code| code.signs_to(Ymm(12), place(Truths, None, 7), false),
+            |code| {
+                code.signs(Ymm(12), false);
+                code.store_byte(place(Truths, None, 7));
+            },
             &[0xc4, 0xc1, 0x7c, 0x50, 0xcc, 0x88, 0x4a, 0x07],
+        ),
+        // shr r10d, 8; shl ecx, 24; or r10d, ecx; mov [rdx+0x10], r10d
+        (
+            |code| {
+                code.push_byte(Word(10));
+                code.store_bytes(Word(10), place(Truths, None, 0x10));
+            },
+            &[0x41, 0xc1, 0xea, 0x08, 0xc1, 0xe1, 0x18, 0x41, 0x09, 0xca, 0x44, 0x89, 0x52, 0x10],
         ),
         // mov eax, [rdx+0x40]; not eax
         (|code| code.load_word(false, place(Truths, None, 0x40), true), &[0x8b, 0x42, 0x40, 0xf7, 0xd0]),

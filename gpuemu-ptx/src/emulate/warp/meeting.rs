@@ -122,10 +122,7 @@ impl Warp {
             }
             let truths = self.fragments.iter().filter_map(assembling).fold(0, |all, one| all | one.truths);
             let arrival = Arrival { truths, ..arrival };
-            if !context.arrive(&arrival, lanes, self.index) {
-                self.stopped = arrival.place;
-                return Some(Outcome::Fault);
-            }
+            context.arrive(&arrival, lanes, self.index);
             for fragment in self.fragments.iter_mut().filter(|fragment| same(fragment)) {
                 fragment.state = if arrival.waits { State::Waiting } else { State::Ready };
                 self.arrivals[fragment.first()] = arrival;

@@ -92,7 +92,11 @@ impl Warp {
             }
             self.registers.select(frame);
             let fragment = Fragment { place, lanes, join, frame, state };
-            match self.run_fragment::<false>(fragment, context) {
+            let ran = match join {
+                NONE => self.run_without_join(fragment, context),
+                _ => self.run_fragment::<false>(fragment, context),
+            };
+            match ran {
                 Ok(()) if std::mem::take(&mut self.turned) => match self.look(context) {
                     None => {}
                     Some(outcome) => return outcome,
@@ -124,19 +128,6 @@ impl Warp {
         // From here on something is to be done where a loop begins again.
         let pause = context.limit.min(begun + PATIENCE + 1).min(self.next_look);
         let mut since = place;
-        macro_rules! fault {
-            () => {{
-                context.steps += u64::from(place.wrapping_sub(since));
-                self.stopped = place - 1;
-                return Err(Outcome::Fault);
-            }};
-        }
-        macro_rules! put_back {
-            ($place:expr, $state:expr) => {{
-                context.steps += u64::from(place.wrapping_sub(since));
-                self.fragments.push(Fragment { place: $place, lanes: active, state: $state, ..fragment });
-            }};
-        }
         loop {
             if place == stop {
                 context.steps += u64::from(place.wrapping_sub(since));
@@ -169,7 +160,8 @@ impl Warp {
                     signal = self.execute_watched(context, place - 1, mask);
                     if signal == Signal::Next && context.changes != changes {
                         // That is all that was to be known.
-                        put_back!(place, State::Ready);
+                        context.steps += u64::from(place.wrapping_sub(since));
+                        self.fragments.push(Fragment { place, lanes: active, state: State::Ready, ..fragment });
                         return Ok(());
                     }
                 }
@@ -196,106 +188,143 @@ impl Warp {
             if signal == Signal::Next {
                 continue;
             }
+            if signal == Signal::Branch && mask == active {
+                let target = op.d as u32;
+                context.steps += u64::from(place.wrapping_sub(since));
+                if target < place && (WATCHED || context.steps >= pause) {
+                    let fragment = Fragment { place: target, lanes: active, ..fragment };
+                    return self.turned::<WATCHED>(fragment, place - 1, begun, context);
+                }
+                place = target;
+                since = place;
+                continue;
+            }
+            context.steps += u64::from(place.wrapping_sub(since));
+            return self.after(Fragment { place, lanes: active, ..fragment }, op, (mask, signal), context);
+        }
+    }
+
+    /// As `run_fragment`, of lanes that meet no others behind a branch: nothing is asked from one instruction to the next.
+    fn run_without_join(&mut self, fragment: Fragment, context: &mut Context<'_>) -> Result<(), Outcome> {
+        let code = context.code;
+        let ops = &code.native.ops[..];
+        let Fragment { mut place, lanes: active, .. } = fragment;
+        self.active = active;
+        let begun = context.steps;
+        let pause = context.limit.min(begun + PATIENCE + 1).min(self.next_look);
+        let mut since = place;
+        loop {
+            let op = &ops[place as usize];
+            let mask = active & self.registers.truth(op.guard);
+            place += 1;
+            if mask == 0 {
+                continue;
+            }
+            // SAFETY: as in `run_fragment`.
+            let signal = unsafe { (op.run)(self, context, op, mask) };
             match signal {
-                Signal::Branch => {
+                Signal::Next => {}
+                Signal::Run => place += op.d as u32 - 1,
+                Signal::Branch if mask == active => {
                     let target = op.d as u32;
-                    if mask == active {
-                        context.steps += u64::from(place.wrapping_sub(since));
-                        if target < place && (WATCHED || context.steps >= pause) {
-                            let fragment = Fragment { place: target, lanes: active, ..fragment };
-                            return self.turned::<WATCHED>(fragment, place - 1, begun, context);
-                        }
-                        place = target;
-                        since = place;
-                        continue;
-                    }
                     context.steps += u64::from(place.wrapping_sub(since));
-                    let rest = active & !mask;
-                    // The part that stays closer to the beginning goes first: loops before what follows them.
-                    let parts =
-                        if target < place { [(target, mask), (place, rest)] } else { [(place, rest), (target, mask)] };
-                    self.part(fragment, active, &parts, op.e as u32);
-                    return Ok(());
+                    if target < place && context.steps >= pause {
+                        let fragment = Fragment { place: target, ..fragment };
+                        return self.turned::<false>(fragment, place - 1, begun, context);
+                    }
+                    place = target;
+                    since = place;
                 }
-                Signal::Indirect => {
+                signal => {
                     context.steps += u64::from(place.wrapping_sub(since));
-                    let mut parts: Vec<(u32, u32)> = Vec::new();
-                    if active & !mask != 0 {
-                        parts.push((place, active & !mask));
-                    }
-                    for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
-                        match parts.iter_mut().find(|(target, _)| *target == self.places[lane]) {
-                            Some((_, lanes)) => *lanes |= 1 << lane,
-                            None => parts.push((self.places[lane], 1 << lane)),
-                        }
-                    }
-                    self.part(fragment, active, &parts, op.e as u32);
-                    return Ok(());
+                    return self.after(Fragment { place, ..fragment }, op, (mask, signal), context);
                 }
-                Signal::Call | Signal::IndirectCall => {
-                    context.steps += u64::from(place.wrapping_sub(since));
-                    fragment.place = place;
-                    let (list, known) = (op.c, (signal == Signal::Call).then_some(op.d as u32));
-                    return match self.call(fragment, active, mask, known, list, context) {
-                        true => Ok(()),
-                        false => {
-                            self.stopped = place - 1;
-                            Err(Outcome::Fault)
-                        }
-                    };
-                }
-                Signal::Return => {
-                    context.steps += u64::from(place.wrapping_sub(since));
-                    self.stopped = place - 1;
-                    let rest = active & !mask;
-                    if rest != 0 {
-                        self.fragments.push(Fragment { place, lanes: rest, ..fragment });
-                    }
-                    self.give_back(fragment, mask, context);
-                    return Ok(());
-                }
-                Signal::Exit => {
-                    context.steps += u64::from(place.wrapping_sub(since));
-                    self.stopped = place - 1;
-                    let rest = active & !mask;
-                    if rest != 0 {
-                        self.fragments.push(Fragment { place, lanes: rest, ..fragment });
-                    }
-                    self.exit(mask, context);
-                    return Ok(());
-                }
-                Signal::Gather => {
-                    self.gathering[active.trailing_zeros() as usize % LANES] = self.wanted;
-                    put_back!(place - 1, State::Gathering);
-                    return self.gather(place - 1, context);
-                }
-                Signal::Barrier => {
-                    let rest = active & !mask;
-                    if rest != 0 {
-                        self.fragments.push(Fragment { place, lanes: rest, ..fragment });
-                        active = mask;
-                    }
-                    let arrival = &mut self.arrivals[mask.trailing_zeros() as usize % LANES];
-                    arrival.place = place - 1;
-                    let waits = arrival.waits;
-                    if arrival.aligned && mask != self.alive {
-                        put_back!(place, State::Assembling);
-                        return Ok(());
-                    }
-                    if !context.arrive(arrival, mask, self.index) {
-                        fault!();
-                    }
-                    let alone = self.fragments.is_empty();
-                    put_back!(place, if waits { State::Waiting } else { State::Ready });
-                    return if waits && alone { Err(Outcome::Blocked) } else { Ok(()) };
-                }
-                Signal::Yield => {
-                    put_back!(place, State::Ready);
-                    return Err(Outcome::Paused);
-                }
-                Signal::Fault | Signal::Run | Signal::Next => fault!(),
             }
         }
+    }
+
+    /// Does what an operation asks for that ends the run of a fragment, which stands behind it: some of its lanes go
+    /// elsewhere, wait, leave, or have found something wrong.
+    fn after(
+        &mut self,
+        fragment: Fragment,
+        op: &Op,
+        (mask, signal): (u32, Signal),
+        context: &mut Context<'_>,
+    ) -> Result<(), Outcome> {
+        let Fragment { place, lanes: active, .. } = fragment;
+        let rest = active & !mask;
+        match signal {
+            Signal::Barrier => {
+                if rest != 0 {
+                    self.fragments.push(Fragment { lanes: rest, ..fragment });
+                }
+                let fragment = Fragment { lanes: mask, ..fragment };
+                let arrival = &mut self.arrivals[mask.trailing_zeros() as usize % LANES];
+                arrival.place = place - 1;
+                let waits = arrival.waits;
+                if arrival.aligned && mask != self.alive {
+                    self.fragments.push(Fragment { state: State::Assembling, ..fragment });
+                    return Ok(());
+                }
+                context.arrive(arrival, mask, self.index);
+                let alone = self.fragments.is_empty();
+                let state = if waits { State::Waiting } else { State::Ready };
+                self.fragments.push(Fragment { state, ..fragment });
+                return if waits && alone { Err(Outcome::Blocked) } else { Ok(()) };
+            }
+            Signal::Branch => {
+                let target = op.d as u32;
+                // The part that stays closer to the beginning goes first: loops before what follows them.
+                let parts =
+                    if target < place { [(target, mask), (place, rest)] } else { [(place, rest), (target, mask)] };
+                self.part(fragment, active, &parts, op.e as u32);
+            }
+            Signal::Indirect => {
+                let mut parts: Vec<(u32, u32)> = Vec::new();
+                if rest != 0 {
+                    parts.push((place, rest));
+                }
+                for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
+                    match parts.iter_mut().find(|(target, _)| *target == self.places[lane]) {
+                        Some((_, lanes)) => *lanes |= 1 << lane,
+                        None => parts.push((self.places[lane], 1 << lane)),
+                    }
+                }
+                self.part(fragment, active, &parts, op.e as u32);
+            }
+            Signal::Call | Signal::IndirectCall => {
+                let known = (signal == Signal::Call).then_some(op.d as u32);
+                if !self.call(fragment, active, mask, known, op.c, context) {
+                    self.stopped = place - 1;
+                    return Err(Outcome::Fault);
+                }
+            }
+            Signal::Return | Signal::Exit => {
+                self.stopped = place - 1;
+                if rest != 0 {
+                    self.fragments.push(Fragment { lanes: rest, ..fragment });
+                }
+                match signal {
+                    Signal::Return => self.give_back(fragment, mask, context),
+                    _ => self.exit(mask, context),
+                }
+            }
+            Signal::Gather => {
+                self.gathering[active.trailing_zeros() as usize % LANES] = self.wanted;
+                self.fragments.push(Fragment { place: place - 1, state: State::Gathering, ..fragment });
+                return self.gather(place - 1, context);
+            }
+            Signal::Yield => {
+                self.fragments.push(Fragment { state: State::Ready, ..fragment });
+                return Err(Outcome::Paused);
+            }
+            Signal::Fault | Signal::Run | Signal::Next => {
+                self.stopped = place - 1;
+                return Err(Outcome::Fault);
+            }
+        }
+        Ok(())
     }
 
     /// It has run more than it may.
