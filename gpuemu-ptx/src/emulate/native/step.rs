@@ -222,7 +222,8 @@ pub fn kind(program: &Program, function: &Function, instruction: &Instruction, o
             if types == [F32] =>
         {
             let nearest = form.rounding == Some(Rounding::Nearest) && form.modifiers.len() == 2;
-            if !(plain && form.opcode != Opcode::Fma) && !nearest || operands.len() > 4 {
+            let rounds_so = nearest || plain && form.opcode != Opcode::Fma;
+            if !rounds_so || operands.len() > 4 {
                 return None;
             }
             Some(match form.opcode {

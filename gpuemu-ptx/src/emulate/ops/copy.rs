@@ -1,7 +1,6 @@
 //! `cp.async`: copies from global to shared memory that are in flight until a thread waits for them.
 
 use crate::emulate::context::Context;
-use crate::emulate::copies::{Flight, OPEN};
 use crate::emulate::decode::{Decoded, Decoder, refuse};
 use crate::emulate::op::{Body, Op, Signal};
 use crate::emulate::ops::memory::{Access, InGlobal, Memory};
@@ -71,15 +70,7 @@ impl<const N: usize> Body for Asynchronous<N> {
                 return Signal::Fault;
             }
         }
-        for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
-            warp.copies.flights.push(Flight {
-                lane: lane as u32,
-                to: to[lane] as u32,
-                bytes: N as u32,
-                data: data[lane],
-                group: OPEN,
-            });
-        }
+        warp.copies.begin(mask, to.map(|address| address as u32), N as u32, data);
         Signal::Next
     }
 }
@@ -123,17 +114,6 @@ fn reachable<const N: usize>(
     }
 }
 
-/// Writes what has landed.
-pub fn land(context: &mut Context<'_>, flights: &[Flight]) {
-    let memory = context.block.shared.contents_mut();
-    for flight in flights {
-        let (start, bytes) = (flight.to as usize, flight.bytes as usize);
-        if let Some(to) = memory.get_mut(start..start + bytes) {
-            to.copy_from_slice(&flight.data.to_le_bytes()[..bytes]);
-        }
-    }
-}
-
 /// `cp.async.commit_group`.
 pub struct Commit;
 
@@ -158,11 +138,16 @@ impl Body for Wait {
                 Err(_) => shadow.wait_all_copies(warp.index),
             }
         }
-        if !warp.copies.flights.is_empty() {
-            let pending = u32::try_from(op.imm).ok();
-            let landed = warp.copies.land(mask, pending);
-            land(context, &landed);
-        }
+        let memory = context.block.shared.contents_mut();
+        warp.copies.land(mask, u32::try_from(op.imm).ok(), |flight, landing| {
+            let bytes = flight.bytes as usize;
+            for lane in (0..LANES).filter(|lane| landing >> lane & 1 != 0) {
+                let start = flight.to[lane] as usize;
+                if let Some(to) = memory.get_mut(start..start + bytes) {
+                    to.copy_from_slice(&flight.data[lane].to_le_bytes()[..bytes]);
+                }
+            }
+        });
         Signal::Next
     }
 }
