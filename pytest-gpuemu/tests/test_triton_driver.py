@@ -107,6 +107,35 @@ def test_in_place_kernels_have_no_race(columns, num_warps):
 
 
 @triton.jit
+def add_rms_kernel(x_ptr, sum_ptr, out_ptr, columns, BLOCK: tl.constexpr, APART: tl.constexpr):
+    row, column = tl.program_id(0) * columns, tl.arange(0, BLOCK)
+    mask = column < columns
+    total = tl.load(sum_ptr + row + column, mask=mask) + tl.load(x_ptr + row + column, mask=mask)
+    if APART:
+        tl.debug_barrier()
+    tl.store(sum_ptr + row + column, total, mask=mask)
+    squares = tl.where(mask, total * total, 0.0)
+    tl.store(out_ptr + row + column, total / tl.sqrt(tl.sum(squares, axis=0) / columns), mask=mask)
+
+
+def test_a_store_in_place_while_other_warps_still_load_what_it_stores():
+    """64 elements over 128 threads: the third warp has those of the first, and what it sums reaches the result."""
+
+    def launch(apart: bool, warps: int) -> None:
+        x, total, out = torch.randn(3, 64), torch.randn(3, 64), torch.empty(3, 64)
+        expected = total + x
+        add_rms_kernel[(3,)](x, total, out, 64, BLOCK=64, APART=apart, num_warps=warps)
+        assert torch.equal(total, expected)
+
+    with pytest.raises(KernelFault, match="one may store what\n  another has still to load") as caught:
+        launch(apart=False, warps=4)
+    assert (caught.value.kind, caught.value.tensor) == ("global-race", "sum_ptr")
+    # Both ways out that the message names.
+    launch(apart=True, warps=4)
+    launch(apart=False, warps=2)
+
+
+@triton.jit
 def both_means(mean_a, squares_a, count_a, mean_b, squares_b, count_b):
     count = count_a + count_b
     share = tl.where(count == 0, 0.0, count_b / count)

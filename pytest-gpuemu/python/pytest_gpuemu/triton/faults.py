@@ -117,6 +117,22 @@ _TITLES = {
 }
 
 
+# What a kernel that works in place cannot see in its own text.
+_SEVERAL_WARPS = [
+    "  Where a program has more threads than elements, Triton gives an element to several warps: one may store what",
+    "  another has still to load. tl.debug_barrier() between the load and the store orders them; fewer warps avoid them",
+]
+
+
+def _between_warps_of_a_program(fault: Any) -> bool:
+    """Whether a load and a store of one program raced, in different warps."""
+    one, other = fault, fault.other
+    if fault.kind != "global-race" or None in (one.thread, other.thread) or list(one.block) != list(other.block):
+        return False
+    # A program's threads lie in one row.
+    return one.thread[0] // 32 != other.thread[0] // 32 and {one.action, other.action} == {"read", "write"}
+
+
 def raised(
     fault: Any,
     kernel: str,
@@ -158,6 +174,8 @@ def raised(
         lines.append(f"  {did}" + (f" at {_quoted(*others[0])}" if others else ""))
         if fault.kind != "stale-read":
             lines.append("  and nothing orders the two: no barrier, no atomic that one releases and the other acquires")
+        if _between_warps_of_a_program(fault):
+            lines += _SEVERAL_WARPS
     if fault.detail:
         lines.append(f"  {fault.detail}")
     if fault.line:
