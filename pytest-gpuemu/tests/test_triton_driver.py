@@ -89,6 +89,28 @@ def test_overlapping_tensors_are_one_memory():
 
 
 @triton.jit
+def counting_kernel(out_ptr, count, step):
+    value = 0
+    while value < count:
+        value += step
+        tl.store(out_ptr, value)
+
+
+def test_a_kernel_that_is_not_done_and_one_that_never_will_be():
+    """One counts for longer than it may; the other comes back to where it was, and no budget helps."""
+    out = torch.zeros(1, dtype=torch.int32)
+    more = "GPUEMU_BUDGET, or activate(budget=...), lets it run for longer"
+    with emulated(budget=10_000):
+        counting_kernel[(1,)](out, 100, 2)
+        with pytest.raises(KernelFault, match="kernel that does not end in counting_kernel") as caught:
+            counting_kernel[(1,)](out, 1_000_000, 2)
+    assert caught.value.kind == "runaway" and more in str(caught.value)
+    with pytest.raises(KernelFault, match="comes back here for ever") as caught:
+        counting_kernel[(1,)](out, 100, 0)
+    assert more not in str(caught.value)
+
+
+@triton.jit
 def two_kernel(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
     row, column = tl.program_id(0), tl.arange(0, BLOCK)
     x = tl.load(x_ptr + row * columns + column, mask=column < columns, other=-float("inf"))

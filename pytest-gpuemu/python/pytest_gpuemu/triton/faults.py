@@ -178,6 +178,8 @@ def raised(
             lines += _SEVERAL_WARPS
     if fault.detail:
         lines.append(f"  {fault.detail}")
+    if fault.kind == "runaway" and "instructions and has not ended" in (fault.detail or ""):
+        lines.append("  GPUEMU_BUDGET, or activate(budget=...), lets it run for longer")
     if fault.line:
         lines.append(f"  PTX line {fault.line}: {fault.instruction}")
     lines.append("  a GPU answers {} ({})".format(*fault.cuda) if fault.cuda else "  a GPU says nothing")
