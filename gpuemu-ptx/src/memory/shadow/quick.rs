@@ -181,6 +181,36 @@ struct Scene<'a> {
     alike: bool,
 }
 
+impl Scene<'_> {
+    /// Records an access to `N` cells of one lane, all of whose last accesses are settled; else `false`, and nothing done.
+    #[inline(always)]
+    fn settle<const N: usize>(&self, writes: &mut [u32], reads: &mut [u32], mine: u32) -> bool {
+        let (Ok(writes), Ok(reads)) = (<&mut [u32; N]>::try_from(writes), <&mut [u32; N]>::try_from(reads)) else {
+            return false;
+        };
+        let write = self.actor.flags & WRITE != 0;
+        let (mut live, mut missing, mut read) = (0, 0, 0);
+        for cell in 0..N {
+            live |= u32::from(writes[cell] >= self.settled) | u32::from(reads[cell] >= self.settled);
+            missing |= u32::from(writes[cell] & !ASYNC < self.floor);
+            read |= reads[cell];
+        }
+        if live != 0 || missing != 0 && !write {
+            return false;
+        }
+        if !write {
+            *reads = [mine; N];
+            return true;
+        }
+        *writes = [mine; N];
+        // Stamps that were never written cost no memory.
+        if read != 0 {
+            *reads = [0; N];
+        }
+        true
+    }
+}
+
 impl Block<'_> {
     /// Cells side by side, of lanes as `pattern` says, each beside `extra` properties. Where the last accesses are settled,
     /// or those of another row, lane for lane. `false`, with nothing done, where it is not so easy.
@@ -321,6 +351,18 @@ impl Block<'_> {
                 continue;
             };
             let mine = stamp(scene.actor.record, lane) | if scene.actor.flags & COPY != 0 { ASYNC } else { 0 };
+            let settled = match each {
+                4 => scene.settle::<4>(writes, reads, mine),
+                2 => scene.settle::<2>(writes, reads, mine),
+                1 => scene.settle::<1>(writes, reads, mine),
+                _ => false,
+            };
+            if settled {
+                if write && let Some(written) = scene.written {
+                    written.insert_held(from, width);
+                }
+                continue;
+            }
             let mut easy = true;
             for (&mut old_write, &mut old_read) in writes.iter_mut().zip(reads.iter_mut()) {
                 let fine = old_write < scene.settled || old_write == mine;
