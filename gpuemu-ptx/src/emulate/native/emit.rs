@@ -4,6 +4,8 @@
 //! of a row, whose values stay in registers of the host from one operation to the next and reach memory only where
 //! something behind the group reads them.
 
+use rustc_hash::FxHashMap;
+
 use super::assembler::{Assembler, Base, Index, Memory, Operand, Vex, Word, Ymm};
 use super::step::{Float, Integer, Kind, Logic, Relation, Width};
 use crate::numerics::float::NAN32;
@@ -89,19 +91,48 @@ pub struct Emitter<'a> {
 /// Groups of steps that are one loop, or alone.
 fn groups(steps: &[Step]) -> Vec<&[Step]> {
     let mut groups = Vec::new();
-    let mut start = 0;
-    for at in 1..=steps.len() {
-        let alone = |step: &Step| matches!(step.kind, Kind::Truths(_) | Kind::Butterfly(_));
-        let ends = |next: &Step| {
-            let so_far = &steps[start..at];
-            alone(next) || alone(&so_far[0]) || mixes(so_far, next) || !has_room(so_far, next)
-        };
-        if steps.get(at).is_none_or(ends) {
+    let (mut start, mut so_far) = (0, Group::default());
+    for (at, step) in steps.iter().enumerate() {
+        if at > start && !so_far.takes(step) {
             groups.push(&steps[start..at]);
-            start = at;
+            (start, so_far) = (at, Group::default());
         }
+        so_far.add(step);
     }
+    groups.push(&steps[start..]);
     groups
+}
+
+/// What decides whether one more step belongs to a group.
+#[derive(Default)]
+struct Group {
+    /// Whether its step stands alone.
+    alone: bool,
+    /// The predicates that it writes.
+    truths: Vec<i32>,
+    /// For every row the register that it is of, by its first row, and how that lies.
+    rows: FxHashMap<i32, (i32, Width)>,
+}
+
+impl Group {
+    fn takes(&self, step: &Step) -> bool {
+        // There is a register to put together each predicate that is written, once.
+        let has_room = |truth| self.truths.len() < WORDS && !self.truths.contains(&truth);
+        // A part of one row holds other lanes than one of two: what one step leaves there, the other sees in another turn.
+        let fits = |(row, register)| self.rows.get(&row).is_none_or(|other| *other == register);
+        !self.alone && !is_alone(step) && written(step).is_none_or(has_room) && rows(step).all(fits)
+    }
+
+    fn add(&mut self, step: &Step) {
+        self.alone = is_alone(step);
+        self.truths.extend(written(step));
+        self.rows.extend(rows(step));
+    }
+}
+
+/// Whether a step is no loop over parts.
+fn is_alone(step: &Step) -> bool {
+    matches!(step.kind, Kind::Truths(_) | Kind::Butterfly(_))
 }
 
 /// The predicate that a step writes.
@@ -109,26 +140,16 @@ fn written(step: &Step) -> Option<i32> {
     matches!(step.kind, Kind::Compare { .. } | Kind::CompareFloat(_)).then_some(step.d)
 }
 
-/// Whether there is a register to put together the predicate that a step writes, once in a group.
-fn has_room(steps: &[Step], next: &Step) -> bool {
-    let so_far = || steps.iter().filter_map(written);
-    written(next).is_none_or(|truth| so_far().count() < WORDS && so_far().all(|other| other != truth))
-}
-
-/// The rows that a step touches, and how they lie.
-fn rows(step: &Step) -> impl Iterator<Item = (i32, Width)> + '_ {
-    let registers = std::iter::once(step.d).chain(step.operands);
-    registers.zip(step.kind.widths()).filter(|(row, width)| *width != Width::None && *row >= 0)
-}
-
-/// Whether a step touches rows that others see in other parts: a part of one row holds other lanes than one of two.
-fn mixes(steps: &[Step], next: &Step) -> bool {
-    let extent = |width| if width == Width::Wide { 2 } else { 1 };
-    steps.iter().flat_map(rows).any(|(row, width)| {
-        rows(next).any(|(other, its)| {
-            let apart = row + extent(width) <= other || other + extent(its) <= row;
-            !apart && (row, width) != (other, its)
-        })
+/// The rows that a step touches, each with the register that it is of.
+fn rows(step: &Step) -> impl Iterator<Item = (i32, (i32, Width))> + '_ {
+    let registers = std::iter::once(step.d).chain(step.operands).zip(step.kind.widths());
+    registers.filter(|(row, _)| *row >= 0).flat_map(|(first, width)| {
+        let count = match width {
+            Width::None => 0,
+            Width::Narrow => 1,
+            Width::Wide => 2,
+        };
+        (first..first + count).map(move |row| (row, (first, width)))
     })
 }
 
