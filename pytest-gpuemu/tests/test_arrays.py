@@ -113,6 +113,63 @@ def test_answers_through_an_interface(wrap: Any) -> None:
     assert verdict, str(verdict)
 
 
+class Named:
+    """Computes when it is read, and says that it comes from a library that is known."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def get(self) -> Any:
+        return np.maximum(self.array, 0)
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        return np.maximum(self.array, 0)
+
+
+class Scalar(np.float32):
+    """A scalar with a mind of its own."""
+
+
+class Pretender:
+    """Says that its class is another."""
+
+    __class__ = np.ndarray  # type: ignore[assignment]
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise AssertionError("nobody asks")
+
+
+@pytest.mark.parametrize("library", ["cupy", "jax", "jaxlib", "tensorflow", "torch", "numpy"])
+def test_libraries_are_known_by_their_classes(library: str) -> None:
+    one = type("ndarray", (Named,), {"__module__": f"{library}.core"})
+    with pytest.raises(
+        arrays.Refused, match=f"returned out as a {library}.core.ndarray, which computes its values when"
+    ):
+        arrays.from_any("out", one(np.ones(2)))
+
+
+@pytest.mark.parametrize(
+    "value, message",
+    [
+        (Scalar(1), "returned a Scalar for out: a subclass of a scalar of NumPy may answer differently"),
+        (np.ma.array([1.0]), "returned a MaskedArray for out: a subclass of numpy.ndarray may answer differently"),
+        (Pretender(), "returned out as a .*Pretender, which computes its values when it is asked for them"),
+    ],
+)
+def test_subclasses_are_refused(value: Any, message: str) -> None:
+    with pytest.raises(arrays.Refused, match=message):
+        arrays.from_any("out", value)
+
+
+@pytest.mark.parametrize("dtype", sorted(arrays.DTYPES))
+def test_scalars_of_numpy_are_answers(dtype: str) -> None:
+    import ml_dtypes
+
+    made = np.zeros((), getattr(ml_dtypes, dtype) if dtype.startswith(("bfloat", "float8")) else dtype)
+    name, array = arrays.from_any("out", made[()])
+    assert name == dtype and array.shape == ()
+
+
 # PyTorch.
 
 
@@ -190,6 +247,17 @@ def test_jax_arrays() -> None:
         lambda x: jax.numpy.maximum(x, 0), "copy", contract=COPY, dtypes=["float32", "bfloat16"], arrays="jax"
     )
     assert verdict, str(verdict)
+    # What stands for an array while a function is traced has no values.
+    traced: list[Any] = []
+
+    def trace(x: Any) -> Any:
+        traced.append(x)
+        return x
+
+    jax.jit(trace)(1.0)
+    for value in (traced[0], jax.random.key(0)):
+        with pytest.raises(arrays.Refused, match="for out that holds no values"):
+            arrays.from_any("out", value)
 
 
 def test_tensorflow_tensors() -> None:
@@ -239,11 +307,17 @@ def test_cupy_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     import types
 
     cupy = types.ModuleType("cupy")
-    cupy.asarray = CupyArray  # type: ignore[attr-defined]
+    cupy.asarray = cupy.ndarray = CupyArray  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "cupy", cupy)
-    monkeypatch.setattr(CupyArray, "__module__", "cupy")
     verdict = gpuemu.check(lambda x: x.relu(), "copy", contract=COPY, dtypes=["float32"], arrays="cupy")
     assert verdict, str(verdict)
+
+    class Lazy(CupyArray):
+        def get(self) -> Any:
+            return np.maximum(self._array, 0)
+
+    verdict = gpuemu.check(lambda x: Lazy(x._array), "copy", contract=COPY, dtypes=["float32"], arrays="cupy")
+    assert "returned a test_cupy_arrays.<locals>.Lazy for out: a subclass of cupy.ndarray may" in str(verdict)
     # Without a GPU CuPy raises as soon as it allocates.
 
     def no_driver(array: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import math
 import threading
 import time
@@ -12,6 +13,7 @@ from typing import Any
 import gpuemu
 import numpy as np
 import pytest
+from pytest_gpuemu import _core, others
 
 CONTRACT = """
 [validation]
@@ -285,6 +287,74 @@ def lazy_conversion() -> Callable[..., Any]:
     return Deferred
 
 
+class SaysCupy(Deferred):
+    """The same, under the name of a library whose arrays have to be asked for their values."""
+
+    __module__ = "cupy.core"
+
+    def get(self) -> Any:
+        return softmax(self.x)
+
+
+def lazy_under_a_known_name() -> Callable[..., Any]:
+    return SaysCupy
+
+
+class LazyDict(dict[str, Any]):
+    """Computes when somebody looks inside."""
+
+    def __getitem__(self, name: str) -> Any:
+        return softmax(dict.__getitem__(self, name))
+
+    def items(self) -> Any:
+        return [(name, self[name]) for name in self]
+
+
+class LazyTuple(tuple[Any, ...]):
+    def __iter__(self) -> Any:
+        return iter([softmax(value) for value in tuple.__iter__(self)])
+
+    def __getitem__(self, place: Any) -> Any:
+        return softmax(tuple.__getitem__(self, place))
+
+
+class LazyList(list[Any]):
+    def __iter__(self) -> Any:
+        return iter([softmax(value) for value in list.__iter__(self)])
+
+
+def lazy_dict() -> Callable[..., Any]:
+    return lambda x: LazyDict(out=x.copy())
+
+
+def lazy_tuple() -> Callable[..., Any]:
+    return lambda x: LazyTuple([x.copy()])
+
+
+def lazy_list() -> Callable[..., Any]:
+    return lambda x: LazyList([x.copy()])
+
+
+def patches_failures() -> Callable[..., Any]:
+    def cheat(x: Any) -> Any:
+        import pytest_gpuemu.library as library
+
+        library._failure = lambda told: None  # type: ignore[assignment,return-value]
+        return np.zeros_like(x)
+
+    return cheat
+
+
+def patches_the_truth() -> Callable[..., Any]:
+    def cheat(x: Any) -> Any:
+        gpuemu.Verdict.__bool__ = lambda self: True  # type: ignore[method-assign]
+        gpuemu.Verdict.passed = gpuemu.Verdict.failures = ()  # type: ignore[assignment]
+        gpuemu.Verdict.__getattribute__ = lambda self, name: True  # type: ignore[method-assign]
+        return np.zeros_like(x)
+
+    return cheat
+
+
 def a_generator() -> Callable[..., Any]:
     def cheat(x: Any) -> Any:
         yield softmax(x)
@@ -340,6 +410,12 @@ CHEATS = [
     patches_gpuemu,
     lazy_subclass,
     lazy_conversion,
+    lazy_under_a_known_name,
+    lazy_dict,
+    lazy_tuple,
+    lazy_list,
+    patches_failures,
+    patches_the_truth,
     a_generator,
     half_precision,
     in_another_thread,
@@ -349,13 +425,162 @@ CHEATS = [
 
 
 @pytest.mark.parametrize("cheat", CHEATS)
-def test_cheats_are_caught(cheat: Callable[[], Callable[..., Any]], monkeypatch: pytest.MonkeyPatch) -> None:
-    import pytest_gpuemu.library as library
-
-    monkeypatch.setattr(library, "verdict", library.verdict)
+def test_cheats_are_caught(cheat: Callable[[], Callable[..., Any]]) -> None:
     verdict = check(cheat())
     assert not verdict, cheat.__name__
     assert all(failure.check != "reference" for failure in verdict.failures)
+
+
+DRAWN = """
+[validation]
+dtypes = ["float32"]
+[[ops]]
+name = "total"
+reference = "refs:total"
+[ops.schema]
+dims = { N = { candidates = [1, 3, 100], tile = 64 } }
+inputs = { x = ["N"] }
+outputs = { out = [1] }
+[[ops]]
+name = "best"
+reference = "refs:best"
+dtypes = ["int32"]
+[ops.schema]
+dims = { B = [2, 3], N = { candidates = [3, 100], tile = 64 } }
+inputs = { x = { dims = ["B", "N"], dtype = "int32" } }
+outputs = { out = { dims = ["B"], dtype = "int32" } }
+[[ops]]
+name = "counts"
+reference = "refs:counts"
+dtypes = ["int32"]
+[ops.schema]
+dims = { N = { candidates = [1, 3, 100], tile = 64 } }
+inputs = { x = { dims = ["N"], dtype = "int32", domain = [0, "V-1"] } }
+outputs = { out = { dims = ["V"], dtype = "int32" } }
+[ops.params]
+V = [1, 7]
+[[ops]]
+name = "inverse"
+reference = "refs:inverse"
+dtypes = ["int32"]
+[ops.schema]
+dims = { N = { candidates = [1, 5], tile = 8 } }
+inputs = { x = { dims = ["N"], dtype = "int32", domain = "permutation" } }
+outputs = { out = { dims = ["N"], dtype = "int32" } }
+[[ops]]
+name = "lengths"
+reference = "refs:lengths"
+dtypes = ["int32"]
+[ops.schema]
+dims = { N = { candidates = [3, 9], tile = 8 } }
+inputs = { x = { dims = ["N"], dtype = "int32", domain = { offsets = 40 } } }
+outputs = { out = { dims = ["N-1"], dtype = "int32" } }
+"""
+REFERENCES = """
+import numpy as np
+
+def total(x): return x.sum(keepdims=True)
+def best(x): return x.max(-1)
+def counts(x, V): return np.bincount(x, minlength=V).astype(np.int32)
+def inverse(x): return np.argsort(x).astype(np.int32)
+def lengths(x): return np.diff(x)
+"""
+
+
+def total(x: Any) -> Any:
+    return np.array([x.astype(np.float64).sum()]).astype(x.dtype)
+
+
+def counts(x: Any, V: int) -> Any:
+    assert x.min(initial=0) >= 0 and x.max(initial=0) < V
+    return np.bincount(x, minlength=V).astype(np.int32)
+
+
+def inverse(x: Any) -> Any:
+    assert sorted(x) == list(range(len(x)))
+    return np.argsort(x).astype(np.int32)
+
+
+def lengths(x: Any) -> Any:
+    assert x[0] == 0 and x[-1] == 40 and np.all(np.diff(x) >= 0)
+    return np.diff(x)
+
+
+# Of ops whose answer another order of the same values does not change, or whose values are no floats.
+REDUCTIONS: dict[str, Callable[..., Any]] = {
+    "total": total,
+    "best": lambda x: x.max(-1),
+    "counts": counts,
+    "inverse": inverse,
+    "lengths": lengths,
+}
+
+
+@pytest.mark.parametrize("op", REDUCTIONS)
+@pytest.mark.parametrize("key", [id, lambda x: (x.ctypes.data, x.shape)], ids=["identity", "address"])
+def test_the_call_before_holds_values_of_another_case(op: str, key: Callable[[Any], Any], tmp_path: Any) -> None:
+    """What is kept by identity or address answers another question, and every value lies in its domain."""
+    (tmp_path / "refs.py").write_text(REFERENCES)
+    (tmp_path / "gpuemu.toml").write_text(DRAWN)
+    right, errors, kept = REDUCTIONS[op], [], {}
+
+    def honest(x: Any, **params: Any) -> Any:
+        try:
+            return right(x, **params)
+        except Exception as error:
+            errors.append(error)
+            raise
+
+    def cheat(x: Any, **params: Any) -> Any:
+        if key(x) not in kept:
+            kept[key(x)] = x, right(x, **params)
+        return kept[key(x)][1]
+
+    honest.__signature__ = cheat.__signature__ = inspect.signature(right)  # type: ignore[attr-defined]
+    verdict = gpuemu.check(honest, op, contract=tmp_path / "gpuemu.toml")
+    assert verdict and not errors, (str(verdict), errors)
+    verdict = gpuemu.check(cheat, op, contract=tmp_path / "gpuemu.toml")
+    assert [test.failure is None for test in verdict.tests] == [False] * len(verdict.tests), str(verdict)
+
+
+def test_other_values_are_drawn_again_where_they_are_too_many_to_keep() -> None:
+    project = _core.Project("gpuemu.toml", {}, text=CONTRACT, keep=False)
+    spec = "softmax::float32::boundary{B=2,H=3;axis=-1} x:broadcast zeros seed=0000000000000007"
+    case = project.case(spec)
+    call = case.inputs(), case.outputs(), case.params, case.dtypes
+    for kept_bytes, kept in ((1 << 20, 1), (0, 0)):
+        drawn = others.Others(project, ["x"], False, kept_bytes)
+        assert drawn.of(*call) is None
+        drawn.learn(spec)
+        assert len(drawn.kept) == kept
+        again = drawn.of(*call)
+        assert again is not None and len(np.unique(again["x"])) == 6, "normal values, where the case has zeros"
+        others.put(call[0]["x"], again["x"])
+        assert np.array_equal(call[0]["x"], again["x"][[0, 0]]), "a broadcast tensor holds one row"
+
+
+def test_sizes_that_no_tensor_shows_have_no_others() -> None:
+    """Indices below the K of one case may lie beyond that of another."""
+    text = """
+[[ops]]
+name = "pick"
+reference = "refs:pick"
+dtypes = ["int32"]
+[ops.schema]
+dims = { N = [4], K = [2, 9] }
+inputs = { x = { dims = ["N"], dtype = "int32", domain = [0, "K-1"] } }
+outputs = { out = { dims = ["N"], dtype = "int32" } }
+"""
+    project = _core.Project("gpuemu.toml", {}, text=text, keep=False)
+    drawn = others.Others(project, ["x"], False)
+    specs = [f"pick::int32::boundary{{N=4,K={size}}} x:row small seed=0000000000000001" for size in (9, 2)]
+    case = project.case(specs[1])
+    call = case.inputs(), case.outputs(), case.params, case.dtypes
+    drawn.learn(specs[1])
+    found = drawn.of(*call)
+    assert found is not None and set(found["x"]) <= {0, 1}
+    drawn.learn(specs[0])
+    assert drawn.of(*call) is None
 
 
 def test_answers_known_by_heart_are_of_no_use_with_other_cases() -> None:

@@ -66,10 +66,50 @@ def test_answers_that_are_wrong(small: Small, body: str, message: str) -> None:
     assert message in result.stdout.str()
 
 
-def test_an_op_that_is_not_there(small: Small) -> None:
-    small.write("test_own.py", "import gpuemu\n\n@gpuemu.cases('softmx')\ndef test_wrong(case):\n    pass\n")
+# What `@gpuemu.cases` is given, and the one line about it.
+MARKS = [
+    ("'softmx'", "@gpuemu.cases: no op `softmx` in gpuemu.toml, which has softmax; did you mean `softmax`?"),
+    (
+        "'softmax', strategies=['layout', 'edge']",
+        "@gpuemu.cases: op `softmax` of gpuemu.toml has no strategy `edge`; it has boundary, layout: name one of them, or list "
+        "`edge` in `strategies` of the op or of [validation]",
+    ),
+    (
+        "'softmax', strategies=['boundry']",
+        "@gpuemu.cases: op `softmax` of gpuemu.toml has no strategy `boundry`; it has boundary, layout; did you mean "
+        "`boundary`?",
+    ),
+    (
+        "'softmax', dtypes=['float16']",
+        "@gpuemu.cases: op `softmax` of gpuemu.toml has no dtype `float16`; it has float32: name one of them, or list "
+        "`float16` in `dtypes` of the op or of [validation]",
+    ),
+]
+
+
+@pytest.mark.parametrize("given, line", MARKS)
+def test_marks_that_ask_for_what_is_not_there(small: Small, given: str, line: str) -> None:
+    small.write("test_own.py", f"import gpuemu\n\n@gpuemu.cases({given})\ndef test_wrong(case):\n    pass\n")
+    small.write("test_other.py", "def test_other():\n    pass\n")
+    result = small.run("--continue-on-collection-errors")
+    assert line in result.outlines
+    assert "_hookexec" not in result.stdout.str() and "Traceback" not in result.stdout.str()
+    # The rest of the run: the contract's two tests and the other file.
+    result.assert_outcomes(passed=3, errors=1)
+
+
+def test_a_contract_that_is_wrong_is_told_where_cases_are_asked_for(small: Small) -> None:
+    small.change("[[ops]]", "[[opz]]")
+    small.write("test_own.py", "import gpuemu\n\n@gpuemu.cases('softmax')\ndef test_wrong(case):\n    pass\n")
     result = small.run("test_own.py")
-    assert "@gpuemu.cases: no op `softmx` in" in result.stdout.str() + result.stderr.str()
+    assert "_hookexec" not in result.stdout.str()
+    result.stdout.fnmatch_lines(["@gpuemu.cases('softmax'): *gpuemu.toml:*opz*"])
+
+
+def test_strategies_of_the_run_leave_others_out(small: Small) -> None:
+    small.write("test_own.py", TESTS)
+    # The one test for `layout` has no case then.
+    small.run("test_own.py", "--gpuemu-strategies=boundary").assert_outcomes(passed=18, skipped=1)
 
 
 def test_the_fixture(small: Small) -> None:

@@ -94,26 +94,23 @@ def from_torch(name: str, value: Any) -> tuple[str, np.ndarray]:
 
 
 def from_any(name: str, value: Any) -> tuple[str, np.ndarray]:
-    """The dtype's name and a NumPy array of an answer."""
-    if type(value) is np.ndarray or isinstance(value, np.generic):
+    """The dtype's name and a NumPy array of an answer. Libraries are known by their classes, not by what an object says
+    of itself."""
+    kind = type(value)
+    if kind is np.ndarray:
+        return from_numpy(name, value)
+    if issubclass(kind, np.generic):
+        if np.dtype(kind).type is not kind:
+            raise Refused(_subclass(name, kind, "a scalar of NumPy"))
         return from_numpy(name, np.asarray(value))
-    package = type(value).__module__.partition(".")[0]
+    if issubclass(kind, np.ndarray):
+        raise Refused(_subclass(name, kind, "numpy.ndarray"))
     if "torch" in sys.modules and isinstance(value, sys.modules["torch"].Tensor):
         return from_torch(name, value)
-    if isinstance(value, np.ndarray):
-        raise Refused(
-            f"returned a {type(value).__qualname__} for {name}: a subclass of numpy.ndarray may answer differently when it "
-            "is read; return a plain array"
-        )
-    if package == "cupy":
-        return from_numpy(name, value.get())
-    if package in ("jax", "jaxlib", "tensorflow"):
-        try:
-            return from_numpy(name, np.asarray(value))
-        except Refused:
-            raise
-        except Exception as error:
-            raise Refused(f"returned a {type(value).__qualname__} for {name} that holds no values: {error}") from None
+    for library, read in (("cupy", from_cupy), ("jax", from_jax), ("tensorflow", from_tensorflow)):
+        array = read(name, value, sys.modules[library]) if sys.modules.get(library) is not None else None
+        if array is not None:
+            return from_numpy(name, array)
     if hasattr(value, "__array_interface__"):
         return from_numpy(name, np.asarray(value))
     if hasattr(value, "__dlpack__"):
@@ -123,10 +120,59 @@ def from_any(name: str, value: Any) -> tuple[str, np.ndarray]:
             raise Refused(f"returned {name} through DLPack as something NumPy cannot read: {error}") from None
     if hasattr(value, "__cuda_array_interface__"):
         raise Refused(
-            f"returned {name} as a {type(value).__module__}.{type(value).__qualname__} in the memory of a GPU: return it in "
+            f"returned {name} as a {kind.__module__}.{kind.__qualname__} in the memory of a GPU: return it in "
             "this machine's memory, or as an array of CuPy or PyTorch"
         )
     raise Refused(f"returned {name} as {described(value)}; it must return {'an array' if name else 'arrays'}")
+
+
+def _subclass(name: str, kind: type, of: str) -> str:
+    return (
+        f"returned a {kind.__qualname__} for {name}: a subclass of {of} may answer differently when it is read; return a "
+        "plain array"
+    )
+
+
+def from_cupy(name: str, value: Any, cupy: Any) -> np.ndarray | None:
+    """An array of CuPy on this machine; nothing where the value is none."""
+    array = getattr(cupy, "ndarray", None)
+    if not isinstance(array, type) or not issubclass(type(value), array):
+        return None
+    if type(value) is not array:
+        raise Refused(_subclass(name, type(value), "cupy.ndarray"))
+    copy: np.ndarray = array.get(value)
+    return copy
+
+
+def from_jax(name: str, value: Any, jax: Any) -> np.ndarray | None:
+    """An array of JAX; nothing where the value is none. What stands for an array while a function is traced, and a key
+    of random numbers, hold no values."""
+    array = getattr(jax, "Array", None)
+    if array is None or not isinstance(value, array):
+        return None
+    plain = type(jax.numpy.zeros(()))
+    return _held(name, value, type(value) is plain)
+
+
+def from_tensorflow(name: str, value: Any, tf: Any) -> np.ndarray | None:
+    """A tensor or a variable of TensorFlow; nothing where the value is neither. A tensor of a graph has no values."""
+    classes = tuple(getattr(tf, name) for name in ("Tensor", "Variable") if hasattr(tf, name))
+    if not isinstance(value, classes):
+        return None
+    if isinstance(value, tf.Variable):
+        return _held(name, value, type(value) is type(tf.Variable(0)))
+    return _held(name, value, type(value) is type(tf.constant(0)))
+
+
+def _held(name: str, value: Any, plain: bool) -> np.ndarray:
+    """The values of an array that holds some."""
+    kind = type(value)
+    if not plain:
+        raise Refused(f"returned a {kind.__module__}.{kind.__qualname__} for {name} that holds no values of its own")
+    try:
+        return np.asarray(value)
+    except Exception as error:
+        raise Refused(f"returned a {kind.__qualname__} for {name} that holds no values: {error}") from None
 
 
 def described(value: Any) -> str:

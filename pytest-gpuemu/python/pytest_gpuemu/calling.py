@@ -116,16 +116,22 @@ class Signature:
 def by_name(result: Any, own: Sequence[str], every: Sequence[str]) -> dict[str, Any]:
     """What a function returned, by the names of the answers: `own` are those that it does not write in place, `every`
     are all."""
-    if isinstance(result, dict):
-        unknown = [str(name) for name in result if name not in every]
-        missing = [name for name in own if name not in result]
+    # What a container holds, whatever a class of its own says when it is asked: it might compute only then.
+    kind = type(result)
+    if issubclass(kind, dict):
+        held: dict[str, Any] = dict(dict.items(result))
+        unknown = [str(name) for name in held if name not in every]
+        missing = [name for name in own if name not in held]
         if unknown or missing:
-            said = ", ".join(map(str, result)) or "nothing"
+            said = ", ".join(map(str, held)) or "nothing"
             raise Refused(f"returned a dict of {said}; it must return {wanted(own or every)}")
-        return result
-    values = list(result) if isinstance(result, (tuple, list)) else [result]
-    if isinstance(result, list) and len(own) == 1 and len(values) != 1:
-        values = [result]
+        return held
+    values = [result]
+    if issubclass(kind, tuple):
+        values = list(tuple.__iter__(result))
+    elif issubclass(kind, list):
+        values = list(list.__iter__(result))
+        values = [result] if len(own) == 1 and len(values) != 1 else values
     for names in (own, every):
         if len(values) == len(names):
             return dict(zip(names, values))

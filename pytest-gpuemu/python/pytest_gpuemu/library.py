@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_gpuemu import _core, bindings, calling
+from pytest_gpuemu import _core, bindings, calling, others
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,6 +110,8 @@ class Watched(calling.Subject):
     """A function that may try to look right without computing: before each call that counts, it is called with other
     values in the very same arrays, so that what it kept by address or identity is wrong."""
 
+    others: others.Others | None = None
+
     def run(
         self,
         inputs: dict[str, np.ndarray],
@@ -121,8 +123,12 @@ class Watched(calling.Subject):
         written = [array for array in outputs.values() if array is not None]
         arrays = [*inputs.values(), *written]
         kept = [array.copy() for array in arrays]
+        drawn = None if self.others is None else self.others.of(inputs, outputs, params, dtypes)
         for name, array in inputs.items():
-            if dtypes[name].startswith(("float", "bfloat")):
+            if drawn is not None:
+                others.put(array, drawn[name])
+            elif dtypes[name].startswith(("float", "bfloat")):
+                # Of a case that nobody planned, its own values are the only ones that are known to be valid.
                 array[...] = array.ravel()[::-1].reshape(array.shape)
         try:
             super().run(inputs, outputs, params, dtypes, dtype)
@@ -131,6 +137,23 @@ class Watched(calling.Subject):
         for array, values in zip(arrays, kept):
             array[...] = values
         return super().run(inputs, outputs, params, dtypes, dtype)
+
+
+class Unchanged:
+    """What makes a verdict of what the core tells, as it is before a function runs, which might put others in its place."""
+
+    def __init__(self) -> None:
+        owners = [sys.modules[__name__], Statistics, Mismatch, Failure, TestVerdict, Verdict]
+        self.kept = [(owner, dict(vars(owner))) for owner in owners]
+
+    def restore(self) -> None:
+        for owner, kept in self.kept:
+            now = dict(vars(owner))
+            for name in now.keys() - kept.keys():
+                delattr(owner, name)
+            for name, value in kept.items():
+                if name not in now or now[name] is not value:
+                    setattr(owner, name, value)
 
 
 class Library:
@@ -180,7 +203,8 @@ class Library:
         if info is None:
             names = ", ".join(info.name for info in project.ops)
             raise _not_found(f"no op `{op}` in the contract, which has {names}")
-        project.bind(op, Watched(function, info, bindings.kind_for(info, arrays), device=project.device))
+        subject = Watched(function, info, bindings.kind_for(info, arrays), device=project.device)
+        project.bind(op, subject)
         if case is not None:
             try:
                 test = project.test_of_case(case)
@@ -191,7 +215,7 @@ class Library:
                     _core.RequestError(f"case is one of {test}, and the function is checked as `{op}`"),
                     "InvalidRequest",
                 )
-            return Verdict(op, (verdict(project.validate(test, case)),))
+            return _judged(project, info, subject, [test], case)
         tests = [
             f"{op}::{dtype}::{strategy}"
             for dtype in info.dtypes
@@ -202,9 +226,34 @@ class Library:
             raise _not_found(
                 f"op `{op}` has none of the dtypes {', '.join(dtypes or ())}; it has {', '.join(info.dtypes)}"
             )
-        # Looked up before the function runs, which might put others in their place.
-        made, told = verdict, project.validate
-        return Verdict(op, tuple([made(told(test)) for test in tests]))
+        return _judged(project, info, subject, tests)
+
+
+def _judged(
+    project: _core.Project, info: _core.OpInfo, subject: Watched, tests: Sequence[str], case: str | None = None
+) -> Verdict:
+    """Runs tests, or the one case. Nothing is looked up in this module once the function has run, before what it may have
+    changed here is as it was."""
+    restore, validate, prepare = Unchanged().restore, project.validate, _prepare
+    told = []
+    for test in tests:
+        prepare(project, info, subject, test, case)
+        try:
+            told.append(validate(test, case))
+        finally:
+            restore()
+    return Verdict(info.name, tuple([verdict(one) for one in told]))
+
+
+def _prepare(project: _core.Project, info: _core.OpInfo, subject: Watched, test: str, case: str | None) -> None:
+    """Draws other values for the cases of a test, before any time is measured."""
+    subject.others = others.Others(project, info.inputs, subject.bits)
+    try:
+        specs = (project.spec(test, index) for index in range(project.case_count(test)))
+        for spec in specs if case is None else [case]:
+            subject.others.learn(spec)
+    except _core.GpuemuError:
+        pass  # The test will say so.
 
 
 def _variable(argument: str) -> str:
@@ -295,8 +344,8 @@ def check(
     `seed`: parent seed of the cases, instead of the contract's: one that the function cannot know, such as
     `secrets.randbits(63)`. `arrays`: what the function is given, as in `@gpuemu.op`. `case`: the spec of one case.
 
-    The function is called with outputs full of poison, before the right answer exists; between the calls that count, the
-    same arrays hold other values. References that are Python functions are evaluated in another process. Nothing is
+    The function is called with outputs full of poison, before the right answer exists; before each call that counts, the
+    same arrays hold the values of another case, and the time of both calls counts. References that are Python functions are evaluated in another process. Nothing is
     saved.
     """
     return Library().check(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -139,19 +140,55 @@ class Case:
 
 
 def parameters(run: Run, marker: pytest.Mark) -> tuple[list[Case], list[str]]:
-    """The cases that a mark asks for, and their names."""
+    """The cases that a mark asks for, and their names. What is wrong with the mark is an error of its file."""
     (op,) = marker.args
-    project = run.project(run.contract())
+    try:
+        contract = run.contract()
+        project = run.project(contract)
+    except _core.GpuemuError as error:
+        raise pytest.Collector.CollectError(f"@gpuemu.cases({op!r}): {error}") from None
+    named = run.from_there(contract)
     info = next((info for info in project.ops if info.name == op), None)
     if info is None:
-        raise pytest.UsageError(f"@gpuemu.cases: no op `{op}` in {run.contract()}")
+        names = [info.name for info in project.ops]
+        raise pytest.Collector.CollectError(
+            f"@gpuemu.cases: no op `{op}` in {named}, which has {', '.join(names)}{_near(op, names)}"
+        )
     kind = bindings.kind_for(info, marker.kwargs.get("arrays"))
+    dtypes = _asked(op, "dtype", marker.kwargs.get("dtypes"), info.dtypes, named)
+    strategies = marker.kwargs.get("strategies")
+    if strategies is not None and run.strategies_given():
+        # This run has other strategies than the contract: those that it leaves out are no mistake.
+        strategies = [name for name in strategies if name in info.strategies]
+    else:
+        strategies = _asked(op, "strategy", strategies, info.strategies, named)
     found: list[Case] = []
-    names: list[str] = []
-    for dtype in marker.kwargs.get("dtypes") or info.dtypes:
-        for strategy in marker.kwargs.get("strategies") or info.strategies:
+    names = []
+    for dtype in dtypes:
+        for strategy in strategies:
             test = f"{op}::{dtype}::{strategy}"
             for index in range(project.case_count(test)):
                 found.append(Case(project, info, test, index, kind))
                 names.append(f"{dtype}-{strategy}-{index}")
     return found, names
+
+
+PLURALS = {"dtype": "dtypes", "strategy": "strategies"}
+
+
+def _asked(op: str, noun: str, names: Sequence[str] | None, known: list[str], contract: str) -> Sequence[str]:
+    """The names that a mark gives, which the op must have; without any, all of the op's."""
+    for name in names or ():
+        if name in known:
+            continue
+        near = _near(name, known) if noun == "strategy" else ""
+        way_out = near or f": name one of them, or list `{name}` in `{PLURALS[noun]}` of the op or of [validation]"
+        raise pytest.Collector.CollectError(
+            f"@gpuemu.cases: op `{op}` of {contract} has no {noun} `{name}`; it has {', '.join(known)}{way_out}"
+        )
+    return known if names is None else names
+
+
+def _near(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean `{near[0]}`?" if near else ""

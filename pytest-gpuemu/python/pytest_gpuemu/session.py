@@ -112,6 +112,10 @@ class Run:
         """The one contract of a run, for test functions of the user's own."""
         return self.named or Path(_core.Project.find(self.config.rootpath))
 
+    def strategies_given(self) -> bool:
+        """Whether the command line or the environment names strategies, instead of the contract's."""
+        return bool(self.settings.get("GPUEMU_STRATEGIES", os.environ.get("GPUEMU_STRATEGIES")))
+
     def library(self) -> Any:
         from pytest_gpuemu.library import Library
 
