@@ -138,6 +138,11 @@ pub fn bounds(envelope: &Envelope, evidence: &Evidence<'_>) -> Bounds {
     Bounds { allowed, either_right }
 }
 
+/// Whether integers of a dtype are numbers that were quantised, as far as a dtype tells.
+pub fn is_quantised(dtype: DType) -> bool {
+    matches!(dtype, DType::Int8 | DType::UInt8)
+}
+
 /// The bounds of integers: half a step and `extra`, more where a right evaluation rounds to another integer.
 fn of_integers(evidence: &Evidence<'_>, expected: &[i64]) -> Vec<f64> {
     let mut apart = vec![0.0f64; expected.len()];
@@ -152,7 +157,7 @@ fn of_integers(evidence: &Evidence<'_>, expected: &[i64]) -> Vec<f64> {
         reach(working, f64::INFINITY);
     }
     // Which of equal elements comes first is no matter of rounding: numbers of elements have more bits.
-    if matches!(evidence.dtype, DType::Int8 | DType::UInt8) {
+    if is_quantised(evidence.dtype) {
         evidence.perturbed.iter().for_each(|perturbed| reach(perturbed, 1.0));
     }
     apart.into_iter().map(|apart| 0.5 + apart + evidence.extra).collect()
