@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import gpuemu
@@ -111,6 +112,25 @@ class DLPack:
 def test_answers_through_an_interface(wrap: Any) -> None:
     verdict = gpuemu.check(lambda x: wrap(np.maximum(x, 0)), "copy", contract=COPY, dtypes=["float32"])
     assert verdict, str(verdict)
+
+
+class Late:
+    """Computes when its memory is asked for."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    @property
+    def __array_interface__(self) -> Any:
+        time.sleep(0.01)
+        self.answer = np.maximum(self.array, 0)
+        return self.answer.__array_interface__
+
+
+def test_reading_an_answer_counts_as_time_in_the_function() -> None:
+    verdict = gpuemu.check(Late, "copy", contract=COPY, dtypes=["float32"], cases=3)
+    # Each case is two calls.
+    assert verdict and verdict.tests[0].seconds >= 3 * 2 * 0.01
 
 
 class Named:

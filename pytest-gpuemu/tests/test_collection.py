@@ -230,7 +230,12 @@ def test_a_ci_machine_has_one_line_of_each_failure_in_its_summary(
 
 @pytest.mark.parametrize(
     ("expression", "count"),
-    [("softmax::float32::boundary", 1), ("float32::boundary", 1), ("softmax and boundary", 1), ("float64::boundary", 0)],
+    [
+        ("softmax::float32::boundary", 1),
+        ("float32::boundary", 1),
+        ("softmax and boundary", 1),
+        ("float64::boundary", 0),
+    ],
 )
 def test_parts_of_a_name_as_it_is_printed_select(small: Small, expression: str, count: int) -> None:
     result = small.run("-k", expression, "--collect-only", "-q")
