@@ -1,5 +1,8 @@
 """References that round to integers, and answers below the smallest normal number."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from conftest import Small
@@ -100,7 +103,9 @@ def a_hundredth_more(x: np.ndarray) -> np.ndarray:
         ("products", a_hundredth_more, False),
     ],
 )
-def test_kernels(small: Small, monkeypatch: pytest.MonkeyPatch, op: str, kernel: object, right: bool) -> None:
+def test_kernels(
+    small: Small, monkeypatch: pytest.MonkeyPatch, op: str, kernel: Callable[..., Any], right: bool
+) -> None:
     small.write("gpuemu.toml", CONTRACT)
     small.write("references.py", REFERENCES)
     monkeypatch.syspath_prepend(small.path)
