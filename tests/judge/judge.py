@@ -319,7 +319,7 @@ def element(structure, working, r, c, n, R, w):
     if structure == "shifted":
         return working.round(100 + normal(w))
     if structure == "offset":
-        return working.round(4096 + normal(w))
+        return working.round((-4096 if R >> 63 else 4096) + normal(w))
     if structure == "spread":
         return working.round(1 + normal(w) * 2.0**-10)
     if structure == "alternating":

@@ -148,10 +148,11 @@ impl<'a> Planner<'a> {
         let list = flavours(test.strategy);
         let turn = index as usize / list.len();
         let flavour = list[index as usize % list.len()];
-        // Inputs that can have a flavour of floats take turns, shifted by one every round.
+        // Inputs that can have a flavour of floats take turns, shifted by one every round: each has each after so many
+        // rounds as there are inputs.
         let fits = |slot: &Slot<'_>| slot.is_free_float() && !(slot.finite_only && flavour.kind().has_non_finite());
         let floats: Vec<usize> = (0..slots.len()).filter(|&slot| fits(&slots[slot])).collect();
-        let focus = floats.get((index as usize + turn) % floats.len().max(1)).copied();
+        let focus = floats.get((index as usize % list.len() + turn) % floats.len().max(1)).copied();
         let inputs = slots
             .iter()
             .enumerate()

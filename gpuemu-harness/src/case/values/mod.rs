@@ -42,7 +42,7 @@
 //! | `nan_few` | normal; then for `i` in 1 to `1 + S(0) % 3`, element `(S(i) % 2^63) % len` is NaN |
 //! | `inf_few` | the same with infinities, negative where `S(i)` has its top bit set |
 //! | `neg_inf_rows` | `(r + turn) % 4`: 0 all -inf; 1 normal, -inf in columns above `first`; 2 and 3 normal |
-//! | `structured` | `(r + turn) % 10`: 0 normal, 1 zeros, negative where `w` has its top bit set, 2 `4096 + normal`, 3 `1 + normal * 2^-10`, 4 constant, 5 one_hot, 6 ramp, 7 equal_maxima, 8 alternating, 9 positive |
+//! | `structured` | `(r + turn) % 10`: 0 normal, 1 zeros, negative where `w` has its top bit set, 2 `4096 + normal`, `-4096 + normal` where `R(r)` has its top bit set, 3 `1 + normal * 2^-10`, 4 constant, 5 one_hot, 6 ramp, 7 equal_maxima, 8 alternating, 9 positive |
 //! | `adversarial` | `(r + turn) % 12`: 0 to 9 as `structured`; 10 edge; 11 in the first 24 rows by `R(r) >> 62`: 0 normal with NaN at `first`, 1 normal with an infinity at `first` (negative where bit 61 of `R(r)` is set), 2 all -inf, 3 normal with +inf at `first`, then -inf at `second`; in later rows normal |
 //! | `range` | `low + (high - low) * probability` in float64, from `w`, over the domain (0 to 1 for `probability`) |
 //! | `bounds` | `low` or, where the top bit of `w` is set, `high` |

@@ -33,6 +33,8 @@ pub enum Content {
     Ramp,
     /// `offset + normal * spread`.
     Near(f32, f32),
+    /// 4096 + normal, or as far below zero where the row's word has its top bit set: a row's largest may be negative.
+    Far,
     /// Magnitudes 1 + uniform/16, signs alternating.
     Alternating,
     /// Normal, 4 at the columns of equal maxima.
@@ -51,7 +53,7 @@ pub enum Content {
 const FINITE: [Content; 10] = [
     Content::Draws(Draw::Normal),
     Content::SignedZeros,
-    Content::Near(4096.0, 1.0),
+    Content::Far,
     Content::Near(1.0, 1.0 / 1024.0),
     Content::Constant,
     Content::OneHot,
@@ -124,6 +126,10 @@ pub fn fill<W: Working>(content: Content, row: Row, column: u64, words: &[u64], 
         }),
         Content::Near(offset, spread) => {
             elements.for_each(|((out, &word), _)| *out = W::of(offset) + normal(word) * W::of(spread));
+        }
+        Content::Far => {
+            let offset = W::of(if row.word >> 63 == 1 { -4096.0 } else { 4096.0 });
+            elements.for_each(|((out, &word), _)| *out = offset + normal(word));
         }
         Content::Alternating => elements.for_each(|((out, &word), c)| {
             let magnitude = W::of(1.0) + W::draw(Draw::Uniform, word) * W::of(1.0 / 16.0);
