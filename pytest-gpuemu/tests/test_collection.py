@@ -228,6 +228,15 @@ def test_a_ci_machine_has_one_line_of_each_failure_in_its_summary(
     assert len([line for line in lines if line.startswith("  replay")]) == 1
 
 
+@pytest.mark.parametrize(
+    ("expression", "count"),
+    [("softmax::float32::boundary", 1), ("float32::boundary", 1), ("softmax and boundary", 1), ("float64::boundary", 0)],
+)
+def test_parts_of_a_name_as_it_is_printed_select(small: Small, expression: str, count: int) -> None:
+    result = small.run("-k", expression, "--collect-only", "-q")
+    assert len(names(result)) == count
+
+
 def test_a_root_that_is_not_the_folder_of_the_run(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(small.path.parent)
     result = small.run("--rootdir", str(small.path), str(small.path), "--collect-only", "-q")

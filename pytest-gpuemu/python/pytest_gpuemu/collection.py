@@ -76,6 +76,8 @@ class TestItem(pytest.Item):
     def __init__(self, *, listed: tuple[str, str | None, bool, int], project: _core.Project, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.test, self.cannot_run, self.regression, self.line = listed
+        # What is printed can be given to `-k`, which otherwise sees each level alone.
+        self.extra_keyword_matches.add(self.test)
         self.project = project
         self.failure: AssertionError | None = None
 
