@@ -66,8 +66,8 @@ impl Wanted {
 
 /// Instructions that are followed, at most.
 const FOLLOWED: usize = 128;
-/// Branches around a use that are looked at, at most.
-const DECIDING: usize = 8;
+/// Blocks before a use whose branches are looked at, at most.
+const DECIDING: usize = 16;
 
 impl Uses {
     /// Of a function.
@@ -206,9 +206,8 @@ fn happens_once(function: &Function, at: u32) -> bool {
 fn deciding(function: &Function, at: u32) -> Vec<(u32, Guard)> {
     let flow = &function.flow;
     let mut found = Vec::new();
-    let mut next = Some(flow.block_of(at));
-    while let Some(block) = next.filter(|_| found.len() < DECIDING) {
-        next = flow.block(block).dominator;
+    let around = std::iter::successors(Some(flow.block_of(at)), |&block| flow.block(block).dominator);
+    for block in around.take(DECIDING) {
         let mut before = flow.predecessors(block);
         let (Some(only), None) = (before.next(), before.next()) else { continue };
         let last = flow.block(only).instructions.end - 1;

@@ -14,6 +14,8 @@ use crate::program::{
 
 /// Instructions between a predicate and what it is worked out from, at most.
 const DEEPEST: u32 = 16;
+/// Conditions that a predicate combines one in the other, at most.
+const NESTED: u32 = 6;
 /// Predicates that decide over one load, at most.
 const PREDICATES: usize = 8;
 
@@ -37,7 +39,7 @@ impl<'a> Invariants<'a> {
     pub fn deciding(&mut self, wanted: &Wanted) -> Option<Vec<Guard>> {
         let mut all: Vec<Guard> = Vec::new();
         for used in &wanted.uses {
-            let of_this = used.under.iter().find_map(|&(at, guard)| self.implied(guard, at, DEEPEST))?;
+            let of_this = used.under.iter().find_map(|&(at, guard)| self.implied(guard, at, NESTED))?;
             for guard in of_this {
                 if !all.contains(&guard) {
                     all.push(guard);
@@ -50,11 +52,14 @@ impl<'a> Invariants<'a> {
         Some(all)
     }
 
-    /// The instructions that work out an invariant register, each after those it needs, that are not among `done` yet.
-    pub fn steps(&self, register: RegisterId, done: &mut Vec<u32>) {
+    /// Appends the instructions that work out an invariant register, each after those it needs, where they are not there
+    /// yet. Beyond `most` the list is of no use.
+    pub fn steps(&self, register: RegisterId, done: &mut Vec<u32>, most: usize) {
         let Some((writer, _)) = self.uses.writer(register).filter(|(writer, _)| !done.contains(writer)) else { return };
-        self.function.reads(&self.function.instructions[writer as usize], |read| self.steps(read, done));
-        done.push(writer);
+        if done.len() <= most {
+            self.function.reads(&self.function.instructions[writer as usize], |read| self.steps(read, done, most));
+            done.push(writer);
+        }
     }
 
     /// The instruction that alone writes a register, in all lanes and before `reader`.

@@ -99,7 +99,7 @@ fn deciding(invariants: &mut Invariants<'_>, wanted: &Wanted, steps: &mut Vec<u3
     let guards = invariants.deciding(wanted)?;
     let before = steps.len();
     for guard in &guards {
-        invariants.steps(guard.register, steps);
+        invariants.steps(guard.register, steps, MOST);
     }
     if steps.len() > MOST {
         steps.truncate(before);
