@@ -1,6 +1,7 @@
 //! From a program's instructions to code: registers placed, operands found, functions picked.
 
 mod constants;
+mod entry;
 mod operands;
 mod templates;
 
@@ -11,7 +12,7 @@ pub use self::operands::Address;
 use super::butterfly::Butterflies;
 use super::code::{Code, NOWHERE, Origin, Routine};
 use super::counters::Counted;
-use super::demand::{self, Demand, Uses};
+use super::demand::{Demand, Uses};
 use super::effects::{self, Touch};
 use super::index::Indices;
 use super::layout::Layout;
@@ -22,7 +23,7 @@ use super::registers::Lane;
 use crate::arch::Arch;
 use crate::error::Error;
 use crate::program::{
-    Form, Function, FunctionId, Instruction, Opcode, Operand, Program, RegisterId, ScalarType, Symbol, VariableId, Word,
+    Form, Function, FunctionId, Instruction, Opcode, Operand, Program, RegisterId, ScalarType, Symbol, VariableId,
 };
 
 /// Why an instruction cannot be executed, fit to follow "cannot be executed: ".
@@ -46,6 +47,8 @@ pub struct Settings<'a> {
     pub native: bool,
     /// Whether indices that wrap around are watched.
     pub indices: bool,
+    /// Whether accesses to memory are.
+    pub watched: bool,
 }
 
 /// The decoder, at one instruction of one function.
@@ -68,6 +71,8 @@ pub struct Decoder<'a> {
     sites: Vec<u32>,
     /// For each of them what is wanted of what it loads.
     demands: Vec<Demand>,
+    /// For loads whose value some lanes want the predicate of those, and the bits in which lanes exchange it.
+    wanted: FxHashMap<u32, (i32, u8)>,
     uses: Uses,
     butterflies: Butterflies,
     /// Operations that access memory, in order.
@@ -152,6 +157,7 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
                 sites: Vec::new(),
                 demands: Vec::new(),
                 touches: Vec::new(),
+                wanted: FxHashMap::default(),
                 uses: Uses::new(function),
                 butterflies: Butterflies::new(program, function),
                 ops: Vec::new(),
@@ -236,6 +242,11 @@ impl<'a> Decoder<'a> {
             self.guard = 0;
             self.emit(Op { d: row, ..self.op_of::<ops::stack::Save>() });
         }
+        self.demands_of_loads(id).map_err(|(line, instruction, reason)| Error::NotExecutable {
+            line,
+            instruction,
+            reason,
+        })?;
         for (index, instruction) in (0..).zip(instructions) {
             starts.push(self.ops.len() as u32);
             self.origin = Origin { function: id, instruction: index };
@@ -412,16 +423,8 @@ impl<'a> Decoder<'a> {
     /// `bytes` is the size of an element.
     pub fn load_cache(&mut self, bytes: u32) -> Decoded<i32> {
         let to = self.operand(0)?;
-        let registers = demand::registers(self.function, to);
-        let program = self.program;
-        let is_butterfly = |instruction: &Instruction| program.form(instruction.form).has(Word::Bfly);
-        let demand = self.uses.demand(self.function, &registers, self.origin.instruction, is_butterfly);
         let cache = self.cache();
-        let (lanes, across) = match demand {
-            Some((guard, across)) if guard.negated => (!self.slot(guard.register), across),
-            Some((guard, across)) => (self.slot(guard.register), across),
-            None => (0, 0),
-        };
+        let (lanes, across) = self.wanted.get(&self.origin.instruction).copied().unwrap_or_default();
         self.demands[cache as usize] =
             Demand { lanes, across, bytes: self.uses.bytes(self.function, to, bytes), alike: 0 };
         Ok(cache)

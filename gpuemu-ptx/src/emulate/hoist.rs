@@ -37,8 +37,7 @@ pub fn hoist(function: &mut Function) {
 /// The instructions behind the load at `load`, in order, that its demand is worked out by; `None` where there are none,
 /// or one of them cannot be brought forward.
 fn decisive(function: &Function, uses: &Uses, load: u32, end: u32) -> Option<BTreeSet<u32>> {
-    let to = function.operands_of(&function.instructions[load as usize]).first()?;
-    let (guard, _) = uses.demand(function, &demand::registers(function, to), u32::MAX, |_| false)?;
+    let guard = uses.wanted(function, load, |_| false)?.guard()?;
     let (mut earlier, mut pending) = (BTreeSet::new(), vec![guard.register]);
     while let Some(register) = pending.pop() {
         let writer = only_writer(uses, register)?;

@@ -7,7 +7,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::decode::Place;
 use crate::flow::{Accesses, BlockId, Liveness};
-use crate::program::{Base, Callee, Function, FunctionId, Operand, Parameter, Program, Space, Symbol, VariableId};
+use crate::program::{
+    Base, Callee, Function, FunctionId, Operand, Parameter, Program, ScalarType, Space, Symbol, VariableId,
+};
 
 /// The frame of a function.
 pub struct Layout {
@@ -84,6 +86,17 @@ impl Layout {
             variables,
             unwritten,
         }
+    }
+
+    /// A place for one more register, which it shares with none: its first row, or its predicate.
+    pub fn place(&mut self, ty: ScalarType) -> i32 {
+        let (next, size) = match ty.bits() {
+            1 => (&mut self.predicates, 1),
+            bits => (&mut self.rows, bits.div_ceil(32)),
+        };
+        let place = *next as i32;
+        *next += size;
+        place
     }
 }
 

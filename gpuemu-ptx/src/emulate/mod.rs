@@ -17,6 +17,7 @@ mod effects;
 mod grid;
 mod hoist;
 mod index;
+mod invariant;
 mod launch;
 mod layout;
 mod module;

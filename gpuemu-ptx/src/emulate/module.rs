@@ -54,6 +54,7 @@ impl Module {
             counters: options.counters,
             native: options.native && !options.counters,
             indices: options.sanitizers.indices,
+            watched: options.sanitizers.any(),
         };
         let mut codes = FxHashMap::default();
         for id in entries {

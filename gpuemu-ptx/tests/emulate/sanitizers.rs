@@ -255,3 +255,110 @@ fn what_is_ordered_raises_nothing() {
         assert!(fault.is_none(), "{body}: {}", fault.map(|fault| fault.to_string()).unwrap_or_default());
     }
 }
+
+/// Two warps that load the same elements, of which the first stores what became of them in place; `USE` stands where the
+/// second may use its copies, too. `%r9` is 1.
+const COPIES: [(&str, &str); 11] = [
+    // Loaded in a branch.
+    (
+        "setp.eq.u32 %p0, %r9, 0; mov.u32 %r3, 7; @%p0 bra B; ld.global.u32 %r4, [%d1]; add.u32 %r3, %r4, 1;
+         B: and.b32 %r5, %lane, 96; setp.eq.u32 %p1, %r5, 0; @%p1 st.global.u32 [%d1], %r3; USE",
+        "st.global.u32 [%out+512], %r3;",
+    ),
+    // A loop between, which adds to what was loaded.
+    (
+        "ld.global.u32 %r3, [%d1]; mov.u32 %r6, 0; L: add.u32 %r3, %r3, %r6; add.u32 %r6, %r6, 1;
+         setp.lt.u32 %p0, %r6, 3; @%p0 bra L; and.b32 %r5, %lane, 96; setp.eq.u32 %p1, %r5, 0;
+         @%p1 st.global.u32 [%d1], %r3; USE",
+        "setp.eq.u32 %p2, %r5, 32; @%p2 st.global.u32 [%out+512], %r3;",
+    ),
+    // Stored in a branch.
+    (
+        "ld.global.u32 %r3, [%d1]; setp.eq.u32 %p0, %r9, 0; @%p0 bra B; add.u32 %r3, %r3, 1; and.b32 %r5, %lane, 96;
+         setp.eq.u32 %p1, %r5, 0; @%p1 st.global.u32 [%d1], %r3; USE B:",
+        "add.u32 %r4, %r3, %r3; st.global.u32 [%out+512], %r4;",
+    ),
+    // Two stores under two conditions.
+    (
+        "ld.global.u32 %r3, [%d1]; setp.lt.u32 %p1, %lane, 32; @%p1 st.global.u32 [%d1], %r3;
+         setp.eq.u32 %p2, %lane, 0; @%p2 st.global.u32 [%out+512], %r3; USE",
+        "setp.eq.u32 %p3, %lane, 40; @%p3 st.global.u32 [%out+512], %r3;",
+    ),
+    // The sum, which the first thread stores.
+    (
+        "ld.global.u32 %r3, [%d1]; setp.ge.u32 %p1, %lane, 32; @!%p1 st.global.u32 [%d1], %r3;
+         shfl.sync.bfly.b32 %r4, %r3, 16, 31, -1; add.u32 %r4, %r3, %r4; shfl.sync.bfly.b32 %r5, %r4, 8, 31, -1;
+         add.u32 %r4, %r4, %r5; setp.eq.u32 %p2, %lane, 0; @%p2 st.global.u32 [%out+512], %r4; USE",
+        "setp.eq.u32 %p3, %lane, 63; @%p3 st.global.u32 [%out+512], %r4;",
+    ),
+    // One of two conditions is known early.
+    (
+        "ld.global.u32 %r3, [%d1]; bra.uni B; B: setp.lt.u32 %p1, %lane, 32; setp.ne.u32 %p2, %r9, 0;
+         and.pred %p3, %p2, %p1; @%p3 st.global.u32 [%d1], %r3; USE",
+        "or.pred %p4, %p2, %p1; @%p4 st.global.u32 [%out+512], %r3;",
+    ),
+    // Of its negation, too.
+    (
+        "ld.global.u32 %r3, [%d1]; bra.uni B; B: setp.ge.u32 %p1, %lane, 32; setp.eq.u32 %p2, %r9, 0;
+         or.pred %p3, %p2, %p1; @!%p3 st.global.u32 [%d1], %r3; USE",
+        "@%p3 st.global.u32 [%out+512], %r3;",
+    ),
+    // A branch decides who stores.
+    (
+        "ld.global.u32 %r3, [%d1]; setp.ge.u32 %p1, %lane, 32; @%p1 bra B; st.global.u32 [%d1], %r3; B: USE",
+        "st.global.u32 [%out+512], %r3;",
+    ),
+    // Its other side uses the value.
+    (
+        "ld.global.u32 %r3, [%d1]; setp.lt.u32 %p1, %lane, 32; @%p1 bra A; USE bra.uni B; A: st.global.u32 [%d1], %r3; B:",
+        "st.global.u32 [%out+512], %r3;",
+    ),
+    // A tile each turn of a loop, as far as there are any.
+    (
+        "mov.u32 %r6, 0; L: ld.global.u32 %r3, [%d1]; setp.eq.u32 %p0, %r9, 0; @%p0 bra B; add.u32 %r3, %r3, 1;
+         B: setp.lt.u32 %p1, %lane, 32; setp.lt.and.u32 %p2, %r6, 2, %p1; @%p2 st.global.u32 [%d1], %r3; USE
+         add.u64 %d1, %d1, 128; add.u32 %r6, %r6, 1; setp.lt.u32 %p3, %r6, 3; @%p3 bra L;",
+        "setp.eq.or.u32 %p4, %r6, 1, %p1; @%p4 st.global.u32 [%out+512], %r3;",
+    ),
+    // Half a warp loads, and hands it to the half that stores.
+    (
+        "and.b32 %r5, %lane, 31; setp.ge.u32 %p0, %r5, 16; mov.u32 %r3, 0; @%p0 bra B; ld.global.u32 %r3, [%d1];
+         B: shfl.sync.bfly.b32 %r4, %r3, 16, 31, -1; and.b32 %r6, %lane, 48; setp.eq.u32 %p1, %r6, 16;
+         @%p1 st.global.u32 [%d1-64], %r4; USE",
+        "setp.eq.u32 %p2, %r6, 48; @%p2 st.global.u32 [%out+512], %r4;",
+    ),
+];
+
+const COPIED: &str = "ld.param.u64 %d1, [out]; and.b32 %r2, %lane, 31; mad.wide.u32 %d1, %r2, 4, %d1;
+    ld.param.u64 %d0, [in]; ld.global.u32 %r9, [%d0];";
+
+#[test]
+fn copies_race_where_they_are_used() {
+    for (body, used) in COPIES {
+        let right = format!("{COPIED} {}", body.replace("USE", ""));
+        let fault = launch(&right, 1, 64, Sanitizers::ALL);
+        assert!(fault.is_none(), "{right}: {}", fault.map(|fault| fault.to_string()).unwrap_or_default());
+        let wrong = format!("{COPIED} {}", body.replace("USE", used));
+        let fault = launch(&wrong, 1, 64, Sanitizers::ALL).unwrap_or_else(|| panic!("nothing found: {wrong}"));
+        assert_eq!(fault.kind, FaultKind::GlobalRace, "{wrong}: {fault}");
+    }
+}
+
+#[test]
+fn what_another_turn_of_a_loop_uses_races() {
+    let cases = [
+        // What the second warp loads in the first turn it uses in the second one, when the condition holds for it.
+        "mov.u32 %r3, 0; mov.u32 %r6, 0; shr.u32 %r7, %lane, 5; mov.u64 %d3, %d1; L: setp.eq.u32 %p1, %r7, %r6;
+         @%p1 st.global.u32 [%out+512], %r3; ld.global.u32 %r3, [%d3]; add.u64 %d3, %d3, 128; add.u32 %r6, %r6, 1;
+         setp.lt.u32 %p0, %r6, 2; @%p0 bra L; setp.eq.u32 %p2, %r7, 0; @%p2 st.global.u32 [%d1], 5;",
+        // The same with a load that leaves in place what the turn before loaded.
+        "mov.u32 %r3, 0; mov.u32 %r6, 0; shr.u32 %r7, %lane, 5; L: setp.eq.u32 %p1, %r7, %r6; setp.eq.u32 %p3, %r6, 0;
+         @%p3 ld.global.u32 %r3, [%d1]; @%p1 st.global.u32 [%out+512], %r3; add.u32 %r6, %r6, 1;
+         setp.lt.u32 %p0, %r6, 2; @%p0 bra L; setp.eq.u32 %p2, %r7, 0; @%p2 st.global.u32 [%d1], 5;",
+    ];
+    for body in cases {
+        let body = format!("{COPIED} {body}");
+        let fault = launch(&body, 1, 64, Sanitizers::ALL).unwrap_or_else(|| panic!("nothing found: {body}"));
+        assert_eq!(fault.kind, FaultKind::GlobalRace, "{body}: {fault}");
+    }
+}

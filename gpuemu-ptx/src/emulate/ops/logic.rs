@@ -87,6 +87,11 @@ fn truths(d: &mut Decoder<'_>) -> Decoded {
     Ok(())
 }
 
+/// An operation that tells where one of two predicates holds.
+pub fn either(d: &Decoder<'_>) -> Op {
+    pick_truths(d, |a, b| a | b)
+}
+
 fn pick_truths<F: Fn(u32, u32) -> u32 + Copy>(d: &Decoder<'_>, _: F) -> Op {
     d.op_of::<Truths<F>>()
 }
