@@ -45,6 +45,8 @@ pub struct Code {
     pub effects: Vec<Effect>,
     /// Barriers of the block, and places at which a thread has passed one by: instructions of the entry.
     pub passed: FxHashSet<(u32, u32)>,
+    /// Where threads have nothing left to do but leave: the entry's `ret` and `exit`, and jumps there.
+    pub ends: FxHashSet<u32>,
     /// The entry.
     pub entry: FunctionId,
     /// What is counted, in the order of the code; empty where nothing is.

@@ -5,7 +5,7 @@ mod entry;
 mod operands;
 mod templates;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::constants::Constants;
 pub use self::operands::Address;
@@ -89,6 +89,8 @@ pub struct Decoder<'a> {
     pub indices: Indices,
     /// The first row of their exact values, the predicate of the first widening, and where each widening is.
     exact: (i32, i32, Vec<u32>),
+    /// Where the entry ends.
+    ends: FxHashSet<u32>,
     ops: Vec<Op>,
     origins: Vec<Origin>,
     /// For each operation whether it is all that its instruction does; short of those at the end.
@@ -160,6 +162,7 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
                 wanted: FxHashMap::default(),
                 uses: Uses::new(function),
                 butterflies: Butterflies::new(program, function),
+                ends: FxHashSet::default(),
                 ops: Vec::new(),
                 origins: Vec::new(),
                 whole: Vec::new(),
@@ -211,6 +214,7 @@ pub fn decode(program: &Program, entry: FunctionId, settings: Settings<'_>) -> R
         sites: decoder.sites,
         demands: decoder.demands,
         counted: decoder.counted,
+        ends: decoder.ends,
         passed: super::passed::passed(program, program.function(entry)),
         entry,
     })
@@ -260,6 +264,13 @@ impl<'a> Decoder<'a> {
             })?;
         }
         starts.push(self.ops.len() as u32);
+        if self.function.entry {
+            for (index, &start) in (0..).zip(&starts) {
+                if self.leads_to_end(index) {
+                    self.ends.insert(start);
+                }
+            }
+        }
         // The end of a function returns.
         self.origin = Origin { function: id, instruction: instructions.len().saturating_sub(1) as u32 };
         (self.guard, self.temporaries) = (0, 0);
@@ -281,6 +292,20 @@ impl<'a> Decoder<'a> {
             returns: self.layout.returns.clone(),
             unwritten: self.layout.unwritten.clone(),
         })
+    }
+
+    /// Whether a thread that comes to an instruction of an entry leaves without doing anything else.
+    fn leads_to_end(&self, mut index: u32) -> bool {
+        // A jump to a jump is what compilers leave at most, without optimisation.
+        for _ in 0..4 {
+            let Some(instruction) = self.function.instructions.get(index as usize) else { return true };
+            match (instruction.opcode, instruction.guard, self.function.operands_of(instruction)) {
+                (Opcode::Ret | Opcode::Exit, None, _) => return true,
+                (Opcode::Bra, None, [Operand::Label(target)]) => index = *target,
+                _ => return false,
+            }
+        }
+        false
     }
 
     fn instruction(&mut self, instruction: &Instruction) -> Decoded {

@@ -53,6 +53,25 @@ fn barriers_order_warps() {
 }
 
 #[test]
+fn an_early_return_waits_for_no_barrier() {
+    // The last lanes leave: by a jump to the end, to a jump there, or past all that is left. The others count on.
+    let ends = [
+        ("@%p0 bra END;", "END: ret;"),
+        ("@%p0 bra NEAR;", "bra.uni END; NEAR: bra.uni END; END: ret;"),
+        ("@!%p0 bra ON; bra.uni END; ON:", "END:"),
+    ];
+    for (leaves, end) in ends {
+        let body = format!(
+            ".shared .align 4 .b8 s[256]; setp.ge.u32 %p0, %lane, 40; {leaves}
+            mov.u32 %r1, s; mad.lo.u32 %r2, %lane, 4, %r1; st.shared.u32 [%r2], %lane; bar.sync 0;
+            sub.u32 %r3, 39, %lane; mad.lo.u32 %r3, %r3, 4, %r1; ld.shared.u32 %r0, [%r3]; st.global.b32 [%out], %r0;
+            {end}"
+        );
+        assert_eq!(lanes(&body, 64, 3), [39, 38, 37], "{leaves}");
+    }
+}
+
+#[test]
 fn barriers_that_reduce() {
     let body = "setp.lt.u32 %p0, %lane, 50; bar.red.popc.u32 %r0, 0, %p0; bar.red.or.pred %p1, 0, %p0;
     bar.red.and.pred %p2, 0, %p0; selp.u32 %r1, 1000, 0, %p1; selp.u32 %r2, 10000, 0, %p2;

@@ -114,7 +114,17 @@ impl Warp {
         if let Some(arrival) = self.fragments.iter().find_map(assembling) {
             let same = |fragment: &Fragment| assembling(fragment).is_some_and(|other| other.place == arrival.place);
             let lanes = self.fragments.iter().filter(|fragment| same(fragment)).fold(0, |all, one| all | one.lanes);
-            if lanes != self.alive {
+            // Those that wait for the others only to leave with them have left: an early return is no fault.
+            let missing = self.alive & !lanes;
+            let leaving = (0..).zip(&self.joins).fold(0, |all, (index, join)| {
+                let ends = join.call.is_none() && context.code.ends.contains(&join.place);
+                if ends && !self.spare.contains(&index) { all | join.arrived } else { all }
+            });
+            if missing != 0 && missing & !leaving == 0 {
+                self.exit(missing, context);
+                return None;
+            }
+            if missing != 0 {
                 context.trouble =
                     Some(Trouble::DivergentBarrier { lane: lanes.trailing_zeros(), present: lanes, alive: self.alive });
                 self.stopped = arrival.place;
