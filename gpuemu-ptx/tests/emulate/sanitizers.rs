@@ -32,6 +32,54 @@ fn first_exchange(between: &str) -> String {
     )
 }
 
+/// Each lane of a warp writes, tiles of so many lanes synchronise, each lane reads what the lane so far away wrote.
+fn tiles(lanes: u32, distance: u32) -> String {
+    let mask = (1_u32 << lanes) - 1;
+    format!(
+        ".shared .align 4 .b8 s[256]; mov.u32 %r1, s; mad.lo.u32 %r2, %lane, 4, %r1; st.shared.u32 [%r2], %lane;
+         and.b32 %r4, %lane, {}; mov.u32 %r5, {mask}; shl.b32 %r5, %r5, %r4; bar.warp.sync %r5;
+         xor.b32 %r3, %lane, {distance}; mad.lo.u32 %r3, %r3, 4, %r1; ld.shared.u32 %r0, [%r3];
+         st.global.u32 [%out], %r0;",
+        32 - lanes
+    )
+}
+
+/// A sum over tiles of sixteen lanes in shared memory, halved at every step.
+fn tile_sum() -> String {
+    let step = |apart: u32| {
+        format!(
+            "bar.warp.sync %r5; setp.lt.u32 %p0, %r6, {apart}; @%p0 ld.shared.u32 %r3, [%r2+{}];
+             @%p0 ld.shared.u32 %r0, [%r2]; @%p0 add.u32 %r0, %r0, %r3; @%p0 st.shared.u32 [%r2], %r0;",
+            4 * apart
+        )
+    };
+    let steps: String = [8, 4, 2, 1].map(step).concat();
+    format!(
+        ".shared .align 4 .b8 s[128]; mov.u32 %r1, s; mad.lo.u32 %r2, %lane, 4, %r1; st.shared.u32 [%r2], %lane;
+         and.b32 %r4, %lane, 16; mov.u32 %r5, 0xffff; shl.b32 %r5, %r5, %r4; and.b32 %r6, %lane, 15; {steps}
+         bar.warp.sync %r5; mad.lo.u32 %r3, %r4, 4, %r1; ld.shared.u32 %r0, [%r3]; st.global.u32 [%out], %r0;"
+    )
+}
+
+/// A matrix that the warp stores to shared memory, or loads from there, and each lane's access to what is `%lane` elements
+/// behind its beginning.
+fn matrix(between: &str, store: bool) -> String {
+    let (all, fragment) = ([0, 128, 256, 384, 512, 640, 768, 896], "{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}");
+    let each: String = match store {
+        true => (0..8).map(|index| format!("mov.f32 %f{index}, 0f3F800000;")).collect(),
+        false => all.map(|offset| format!("st.shared.u32 [%r2+{offset}], 0;")).concat(),
+    };
+    let (of_the_warp, of_each) = match store {
+        true => ("store.d", "ld.shared.u32 %r0, [%r2]; st.global.u32 [%out], %r0;"),
+        false => ("load.c", "st.shared.u32 [%r2], %lane;"),
+    };
+    let operands = if store { format!("[%r1], {fragment}") } else { format!("{fragment}, [%r1]") };
+    format!(
+        ".shared .align 32 .b8 s[1024]; mov.u32 %r1, s; mad.lo.u32 %r2, %lane, 4, %r1; {each} bar.warp.sync -1;
+         wmma.{of_the_warp}.sync.aligned.row.m16n16k16.shared.f32 {operands}; {between} {of_each}"
+    )
+}
+
 /// A vector of which two elements are written, and a use of one of its elements.
 fn half_a_vector(used: &str) -> String {
     format!(
@@ -134,6 +182,12 @@ fn every_finding_has_its_kind() {
         (&exchange(""), 1, 128, FaultKind::SharedRace),
         // A barrier of one warp does not order two.
         (&exchange("bar.warp.sync -1;"), 1, 128, FaultKind::SharedRace),
+        // Nor do the barriers of two tiles order one with the other.
+        (&tiles(16, 16), 1, 32, FaultKind::SharedRace),
+        (&tiles(8, 8), 1, 32, FaultKind::SharedRace),
+        // Which lane has which element of a matrix is not for kernels to know.
+        (&matrix("", true), 1, 32, FaultKind::SharedRace),
+        (&matrix("", false), 1, 32, FaultKind::SharedRace),
         (".shared .b32 s[32]; mov.u32 %r1, s; ld.shared.u32 %r0, [%r1];", 1, 32, FaultKind::UninitialisedRead),
         (&half_a_vector("%r4"), 1, 1, FaultKind::UninitialisedRead),
         // Every block adds to one number, unordered.
@@ -210,6 +264,15 @@ fn what_is_ordered_raises_nothing() {
             1,
             32,
         ),
+        // And after their tile met.
+        (&tiles(16, 1), 1, 32),
+        (&tiles(16, 8), 1, 64),
+        (&tiles(8, 4), 1, 32),
+        // A sum over tiles of sixteen in shared memory, halved at every step.
+        (&tile_sum(), 1, 32),
+        // A matrix and its elements, with a barrier of the warp between.
+        (&matrix("bar.warp.sync -1;", true), 1, 32),
+        (&matrix("bar.warp.sync -1;", false), 1, 32),
         // A scalar that all threads load and only the one that stores it uses.
         (
             "ld.param.u64 %d1, [out]; setp.eq.u32 %p0, %lane, 0; ld.global.u32 %r0, [%d1]; add.u32 %r1, %r0, 1;

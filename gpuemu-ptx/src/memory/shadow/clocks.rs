@@ -25,6 +25,35 @@ struct Object {
     complete: Cover,
 }
 
+/// What the lanes of a warp know of each other beyond what all of them do.
+#[derive(Debug, Default)]
+struct Partial {
+    /// By lane, until when it is ordered behind what each other lane did.
+    knows: [[u32; 32]; 32],
+    /// Which lanes each one synchronised with last.
+    group: [u32; 32],
+}
+
+impl Partial {
+    /// These lanes synchronise, and all that they did until `past` is over. Lanes hand on what others told them.
+    fn sync(&mut self, lanes: u32, past: u32) {
+        let members = || (0..32_usize).filter(move |lane| lanes >> lane & 1 != 0);
+        let Some(first) = members().next() else { return };
+        // Nothing was done since the same lanes were here.
+        if self.knows[first][first] == past && members().all(|lane| self.group[lane] == lanes) {
+            return;
+        }
+        let mut joined = self.knows[first];
+        for lane in members() {
+            joined.iter_mut().zip(&self.knows[lane]).for_each(|(to, &from)| *to = (*to).max(from));
+        }
+        members().for_each(|lane| joined[lane] = past);
+        for lane in members() {
+            (self.knows[lane], self.group[lane]) = (joined, lanes);
+        }
+    }
+}
+
 /// The clocks of one block.
 #[derive(Debug)]
 pub struct Clocks {
@@ -39,8 +68,8 @@ pub struct Clocks {
     known: Vec<Cover>,
     /// Up to when all lanes of a warp are ordered.
     full: [u32; 32],
-    /// The same of lanes that synchronised without the others.
-    partial: Vec<[u32; 32]>,
+    /// The same of lanes that synchronised without the others, once some of the warp did.
+    partial: Vec<Option<Box<Partial>>>,
     /// What each warp's last fence covers, by scope: block, device.
     fenced: [Vec<Cover>; 2],
     any_fence: bool,
@@ -90,8 +119,9 @@ impl Clocks {
                 covers.clear();
                 covers.resize(self.warps, [0; ACTORS]);
             }
-            self.partial.clear();
-            self.partial.resize(self.warps, [0; 32]);
+            // What was allocated for one block serves the next.
+            self.partial.resize_with(self.warps, || None);
+            self.partial.iter_mut().flatten().for_each(|partial| **partial = Partial::default());
             self.objects.clear();
         }
         (self.any_fence, self.any_known, self.any_partial) = (false, false, false);
@@ -144,7 +174,8 @@ impl Clocks {
     #[inline]
     pub(super) fn lanes_ordered(&self, warp: u32, lane: usize, other: usize, clock: u32) -> bool {
         let warp = warp as usize;
-        clock <= self.full[warp] || self.partial[warp][lane] >= clock && self.partial[warp][other] >= clock
+        clock <= self.full[warp]
+            || self.partial[warp].as_ref().is_some_and(|partial| clock <= partial.knows[lane][other])
     }
 
     fn all(&self) -> u32 {
@@ -191,9 +222,7 @@ impl Clocks {
         if lanes == u32::MAX {
             self.full[warp] = past;
         } else {
-            for lane in (0..32).filter(|lane| lanes >> lane & 1 != 0) {
-                self.partial[warp][lane] = past;
-            }
+            self.partial[warp].get_or_insert_default().sync(lanes, past);
             self.any_partial = true;
         }
         self.advance(warp);

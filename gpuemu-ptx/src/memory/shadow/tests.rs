@@ -167,6 +167,15 @@ fn silent() {
         ("lanes in place", "0.0.* ld g0\n 0.0.* st g0 lane\n 0.0.* ld g0\n 0.0.* st g0 4"),
         ("lanes after __syncwarp", "0.0.0 st s0\n 0.0 sync\n 0.0.1 ld s0\n 0.0 sync\n 0.0.2 st s0 3"),
         ("some lanes after __syncwarp", "0.0.0 st s0\n 0.0.0+1 sync\n 0.0.1 ld s0\n 0.0.0+1 sync\n 0.0.0 st s0 3"),
+        (
+            "two groups, each among itself",
+            "
+            0.0.0 st s0\n 0.0.2 st s1\n 0.0.0+1 sync\n 0.0.2+3 sync\n 0.0.1 ld s0\n 0.0.3 ld s1\n 0.0.0+1 sync
+            0.0.2+3 sync\n 0.0.0 st s0 3\n 0.0.2 st s1 3",
+        ),
+        ("a lane of two groups hands on", "0.0.0 st s0\n 0.0.0+1 sync\n 0.0.1+2 sync\n 0.0.2 ld s0"),
+        ("two groups, then all", "0.0.0 st s0\n 0.0.0+1 sync\n 0.0.2+3 sync\n 0.0 sync\n 0.0.2 ld s0"),
+        ("groups of the block before", "0.0.0+1 sync\n 0.0 start 7\n 0.0.0 st s0\n 0.0.0+1 sync\n 0.0.1 ld s0"),
         ("warps of a named barrier", "0.0.0 st s0\n 0 bar 3\n 0.1.0 ld s0\n 0 bar 3\n 0.0.1 st s0 2"),
         (
             "readers of a named barrier, one of them writes",
@@ -318,6 +327,36 @@ fn found() {
             "
             0.0.0 st s0\n 0.0.1+2 sync\n 0.0.1 ld s0",
             &["3: Read s0 after Write of 0.0.0 in 1"],
+        ),
+        (
+            "lanes of two groups",
+            "
+            0.0.0 st s0\n 0.0.0+1 sync\n 0.0.2+3 sync\n 0.0.2 ld s0\n 0.0.1 ld s0",
+            &["4: Read s0 after Write of 0.0.0 in 1"],
+        ),
+        (
+            "lanes of two groups, the reader's first",
+            "
+            0.0.0 st s0\n 0.0.2+3 sync\n 0.0.0+1 sync\n 0.0.2 ld s0",
+            &["4: Read s0 after Write of 0.0.0 in 1"],
+        ),
+        (
+            "groups that share a lane, the wrong way round",
+            "
+            0.0.0 st s0\n 0.0.1+2 sync\n 0.0.0+1 sync\n 0.0.2 ld s0",
+            &["4: Read s0 after Write of 0.0.0 in 1"],
+        ),
+        (
+            "the same group again, and a write between",
+            "
+            0.0.0 st s0\n 0.0.0+1 sync\n 0.0.0 st s0 2\n 0.0.1 ld s0\n 0.0.0+1 sync\n 0.0.1 ld s0",
+            &["4: Read s0 after Write of 0.0.0 in 3"],
+        ),
+        (
+            "the groups of the block before",
+            "
+            0.0.0 st s1\n 0.0.0+1 sync\n 0.0 start 7\n 0.0.0 st s0\n 0.0.1 ld s0",
+            &["5: Read s0 after Write of 7.0.0 in 4"],
         ),
         (
             "lanes that write the same, and another warp",

@@ -14,6 +14,7 @@ use crate::emulate::decode::{Decoded, Decoder, refuse};
 use crate::emulate::op::{Body, Op, Signal};
 use crate::emulate::ops::memory::{Access, Generic, InGlobal, InShared, Memory};
 use crate::emulate::ops::warp::assembled;
+use crate::emulate::problem::Trouble;
 use crate::emulate::registers::{FULL, LANES};
 use crate::emulate::warp::Warp;
 use crate::memory::Element as Bits;
@@ -114,17 +115,82 @@ impl Fragment {
     }
 }
 
+/// Which lane accesses which element in memory: the one that holds it in the fragments of `mma.sync` (see
+/// [`crate::numerics::fragment`]), as on machines whose `wmma` is made of those. Kernels may not count on any lane, so it
+/// matters only to who is told of races: four lanes to a row, each with so many neighbours.
+struct Dealt {
+    rows: usize,
+    columns: usize,
+    neighbours: usize,
+    /// Whether neighbours are of one column: in the second factor, which has k by row.
+    by_k: bool,
+}
+
+impl Dealt {
+    /// Whether all lanes have as many elements.
+    fn is_even(&self) -> bool {
+        let (across, along) = if self.by_k { (self.columns, self.rows) } else { (self.rows, self.columns) };
+        across.is_multiple_of(8) && along.is_multiple_of(4 * self.neighbours)
+    }
+
+    /// The number of a lane's element at a place: the first of so many neighbours.
+    fn element(&self, lane: usize, group: usize, place: usize) -> usize {
+        let along = if self.by_k { self.rows } else { self.columns } / (4 * self.neighbours);
+        let x = group / along * 8 + lane / 4;
+        let y = (group % along * 4 + lane % 4) * self.neighbours + place;
+        if self.by_k { y * self.columns + x } else { x * self.columns + y }
+    }
+
+    /// Moves all elements, `N` neighbours at a time.
+    fn transfer<M: Memory, T: Bits + Into<u64> + TryFrom<u64>, const STORE: bool, const N: usize>(
+        &self,
+        context: &mut Context<'_>,
+        who: Access,
+        address: impl Fn(usize) -> u64,
+        matrix: &mut [u64],
+    ) -> Result<(), Trouble> {
+        for group in 0..matrix.len() / (LANES * self.neighbours) {
+            for first in (0..self.neighbours).step_by(N) {
+                let addresses = std::array::from_fn(|lane| address(self.element(lane, group, first)));
+                let at = |lane, place| self.element(lane, group, first + place);
+                let mut values = [[T::default(); LANES]; N];
+                if STORE {
+                    for (place, row) in values.iter_mut().enumerate() {
+                        for (lane, value) in row.iter_mut().enumerate() {
+                            *value = T::try_from(matrix[at(lane, place)]).unwrap_or_default();
+                        }
+                    }
+                    M::store(context, who, &addresses, FULL, &values)?;
+                } else {
+                    M::load(context, who, &addresses, FULL, &mut values)?;
+                    for (place, row) in values.iter().enumerate() {
+                        for (lane, &value) in row.iter().enumerate() {
+                            matrix[at(lane, place)] = value.into();
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Numbers in a list before the registers of a transfer.
+const HEAD_OF_TRANSFER: usize = 7;
+
 /// `wmma.load`, `wmma.store`: `a + imm` is the matrix, `b` its stride in elements; the list that `e` begins has the
-/// cache, rows, columns, bits, whether columns lie together, and the registers, `c` of them.
+/// cache, rows, columns, bits, whether columns lie together, how the elements are dealt ([`Dealt`]), and the registers,
+/// `c` of them.
 pub struct Transfer<M, T, const STORE: bool>(PhantomData<(M, T)>);
 
 impl<M: Memory, T: Bits + Into<u64> + TryFrom<u64>, const STORE: bool> Body for Transfer<M, T, STORE> {
     fn run(warp: &mut Warp, context: &mut Context<'_>, op: &Op, mask: u32) -> Signal {
         assembled!(warp, context, FULL, mask);
         let code = context.code;
-        let list = &code.lists[op.e as usize..][..5 + op.c as usize];
-        let [cache, rows, columns, bits, by_column] = *list.first_chunk::<5>().unwrap_or(&[0; 5]);
-        let list = &list[5..];
+        let list = &code.lists[op.e as usize..][..HEAD_OF_TRANSFER + op.c as usize];
+        let Some(head) = list.first_chunk::<HEAD_OF_TRANSFER>() else { return Signal::Fault };
+        let [cache, rows, columns, bits, by_column, neighbours, by_k] = *head;
+        let (list, by_k) = (&list[HEAD_OF_TRANSFER..], by_k != 0);
         let fragment =
             Fragment { rows: rows as usize, columns: columns as usize, bits: bits as usize, registers: list.len() };
         let lane = mask.trailing_zeros() as usize % LANES;
@@ -137,29 +203,20 @@ impl<M: Memory, T: Bits + Into<u64> + TryFrom<u64>, const STORE: bool> Body for 
             base.wrapping_add((major.wrapping_mul(stride).wrapping_add(minor)).wrapping_mul(size))
         };
         let who = Access::of(warp.index, cache, 0);
+        let dealt = Dealt { rows: fragment.rows, columns: fragment.columns, neighbours: neighbours as usize, by_k };
         let mut matrix = if STORE { fragment.gather(warp, list) } else { vec![0; fragment.elements()] };
-        for first in (0..fragment.elements()).step_by(LANES) {
-            let count = LANES.min(fragment.elements() - first);
-            let lanes = if count == LANES { FULL } else { (1 << count) - 1 };
-            let addresses = std::array::from_fn(|lane| address(first + lane.min(count - 1)));
-            let mut values = [[T::default(); LANES]];
-            let done = if STORE {
-                for (value, &element) in values[0].iter_mut().zip(&matrix[first..first + count]) {
-                    *value = T::try_from(element).unwrap_or_default();
-                }
-                M::store(context, who, &addresses, lanes, &values)
-            } else {
-                M::load(context, who, &addresses, lanes, &mut values)
-            };
-            if let Err(trouble) = done {
-                context.trouble = Some(trouble);
-                return Signal::Fault;
-            }
-            if !STORE {
-                for (element, &value) in matrix[first..first + count].iter_mut().zip(&values[0]) {
-                    *element = value.into();
-                }
-            }
+        // Neighbours that lie together are accessed together.
+        let together = (by_column != 0) == by_k
+            && base.is_multiple_of(size * neighbours as u64)
+            && stride.is_multiple_of(neighbours as u64);
+        let done = match (together, neighbours) {
+            (true, 2) => dealt.transfer::<M, T, STORE, 2>(context, who, address, &mut matrix),
+            (true, 4) => dealt.transfer::<M, T, STORE, 4>(context, who, address, &mut matrix),
+            _ => dealt.transfer::<M, T, STORE, 1>(context, who, address, &mut matrix),
+        };
+        if let Err(trouble) = done {
+            context.trouble = Some(trouble);
+            return Signal::Fault;
         }
         if !STORE {
             fragment.spread(warp, list, &matrix, mask);
@@ -335,6 +392,15 @@ fn transfer(d: &mut Decoder<'_>, which: Which, shape: Shape, store: bool) -> Dec
     if !fragment.is_whole() {
         return refuse("fragments of this shape and type are not executed");
     }
+    let neighbours = match which {
+        Which::C => 2,
+        Which::A | Which::B => fragment.packed(),
+    };
+    let by_k = which == Which::B;
+    let dealt = Dealt { rows: fragment.rows, columns: fragment.columns, neighbours, by_k };
+    if !dealt.is_even() {
+        return refuse("fragments of this shape and type are not executed");
+    }
     let address = d.address(usize::from(!store))?;
     let (a, imm) = d.wide_address(address);
     let by_column = d.form.has(Word::Col);
@@ -349,7 +415,15 @@ fn transfer(d: &mut Decoder<'_>, which: Which, shape: Shape, store: bool) -> Dec
         false => d.constant::<u32>(natural as u64),
     };
     let cache = d.cache();
-    let head = [cache, fragment.rows as i32, fragment.columns as i32, fragment.bits as i32, i32::from(by_column)];
+    let head: [i32; HEAD_OF_TRANSFER] = [
+        cache,
+        fragment.rows as i32,
+        fragment.columns as i32,
+        fragment.bits as i32,
+        i32::from(by_column),
+        neighbours as i32,
+        i32::from(by_k),
+    ];
     let c = list.len() as i32;
     let e = d.list(head.into_iter().chain(list));
     macro_rules! of {
@@ -431,4 +505,49 @@ fn multiply(d: &mut Decoder<'_>, shape: Shape) -> Decoded {
     let e = d.list(head.into_iter().chain(to).chain(a).chain(b).chain(c).chain(std::iter::repeat_n(0, spare)));
     d.emit(Op { c: in_c, e, ..d.op_of::<Multiply>() });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dealt, LANES};
+    use crate::numerics::fragment;
+
+    /// The lane of each element, which one lane has and no other.
+    fn lanes(dealt: &Dealt) -> Vec<usize> {
+        let mut lanes = vec![None; dealt.rows * dealt.columns];
+        for group in 0..lanes.len() / (LANES * dealt.neighbours) {
+            for (lane, place) in (0..LANES).flat_map(|lane| (0..dealt.neighbours).map(move |place| (lane, place))) {
+                let before = lanes[dealt.element(lane, group, place)].replace(lane);
+                assert_eq!(before, None, "twice: {lane}, {group}, {place}");
+            }
+        }
+        lanes.into_iter().map(|lane| lane.expect("a lane")).collect()
+    }
+
+    #[test]
+    fn elements_are_with_the_lanes_that_mma_has_them_in() {
+        for neighbours in [1, 2, 4] {
+            let k = 8 * neighbours;
+            let a = lanes(&Dealt { rows: 16, columns: k, neighbours, by_k: false });
+            let b = lanes(&Dealt { rows: k, columns: 8, neighbours, by_k: true });
+            for (lane, place) in (0..LANES).flat_map(|lane| (0..neighbours).map(move |place| (lane, place))) {
+                for register in 0..4 {
+                    let (row, column) = fragment::a(lane, register, place, neighbours, 16);
+                    assert_eq!(a[row * k + column], lane);
+                }
+                for register in 0..2 {
+                    let (row, column) = fragment::b(lane, register, place, neighbours);
+                    assert_eq!(b[row * 8 + column], lane);
+                }
+            }
+        }
+        let c = lanes(&Dealt { rows: 16, columns: 16, neighbours: 2, by_k: false });
+        for (lane, index) in (0..LANES).flat_map(|lane| (0..4).map(move |index| (lane, index))) {
+            let (row, column) = fragment::c(lane, index);
+            assert_eq!([c[row * 16 + column], c[row * 16 + column + 8]], [lane; 2]);
+        }
+        for (rows, columns) in [(32, 8), (8, 32), (8, 8)] {
+            lanes(&Dealt { rows, columns, neighbours: 2, by_k: false });
+        }
+    }
 }
