@@ -149,6 +149,10 @@ def test_a_store_in_place_while_other_warps_still_load_what_it_stores():
         add_rms_kernel[(3,)](x, total, out, 64, BLOCK=64, APART=apart, num_warps=warps)
         assert torch.equal(total, expected)
 
+    if VERSION < (3, 5):
+        # There warps beyond the data write their sums nowhere, and whatever they load is right.
+        launch(apart=False, warps=4)
+        return
     with pytest.raises(KernelFault, match="one may store what\n  another has still to load") as caught:
         launch(apart=False, warps=4)
     assert (caught.value.kind, caught.value.tensor) == ("global-race", "sum_ptr")
