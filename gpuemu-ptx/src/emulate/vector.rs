@@ -126,13 +126,13 @@ in_vectors! {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::emulate::op::{host_is_wide, pick};
     use crate::emulate::registers::{FULL, Frame, Registers};
 
     /// Numbers of every kind, and both sides of where rounding and ranges end.
-    const NUMBERS: [u32; 32] = [
+    pub const NUMBERS: [u32; 32] = [
         0,
         0x8000_0000,
         1,

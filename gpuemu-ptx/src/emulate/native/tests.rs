@@ -4,6 +4,7 @@ use super::assembler::{Assembler, Base, Index, Memory, Operand, Vex, Word, Ymm};
 use crate::arch::Arch;
 use crate::emulate::code::Origin;
 use crate::emulate::op::host_is_wide;
+use crate::emulate::vector::tests::NUMBERS;
 use crate::emulate::{Argument, Device, Options, Shape};
 use crate::program::Opcode;
 
@@ -285,57 +286,21 @@ impl Numbers {
     }
 }
 
-/// Numbers of every kind, and both sides of where rounding and ranges end.
-const NUMBERS: [u32; 40] = [
-    0,
-    0x8000_0000,
-    1,
-    0x8000_0001,
-    0x007f_ffff,
-    0x807f_ffff,
-    0x0080_0000,
-    0x8080_0000,
-    0x3f80_0000,
-    0xbf80_0000,
-    0x3f80_0001,
-    0x3f7f_ffff,
-    0x4000_0000,
-    0xc000_0000,
-    0x4b80_0000,
-    0x4b80_0001,
-    0xcb80_0001,
-    0x7f7f_ffff,
-    0xff7f_ffff,
-    0x7f80_0000,
-    0xff80_0000,
-    0x7fc0_0000,
-    0xffc0_0000,
-    0x7f80_0001,
-    0xff80_0001,
-    0x7fff_ffff,
-    0xffff_ffff,
-    0x3eaa_aaab,
-    0xbeaa_aaab,
-    0x1e3c_e508,
-    0x5f80_0000,
-    0x2000_0000,
-    0xa000_0001,
-    2,
-    31,
-    32,
-    33,
-    63,
-    64,
-    0xffff,
-];
+/// Numbers that integers and shifts tell apart, beside those of [`NUMBERS`].
+const MORE: [u32; 8] = [0xffff_ffff, 2, 31, 32, 33, 63, 64, 0xffff];
+
+/// One of both lists, over and over.
+fn number(at: usize) -> u32 {
+    let at = at % (NUMBERS.len() + MORE.len());
+    *NUMBERS.get(at).unwrap_or_else(|| &MORE[at - NUMBERS.len()])
+}
 
 /// What a kernel stores of 64 threads or fewer.
 fn stored(text: &str, native: bool, threads: u32) -> Vec<u8> {
     let options = Options { threads: 1, native, ..Options::default() };
     let mut device = Device::new(Arch::named("sm_80").unwrap(), options).unwrap();
     let module = device.load(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let words: Vec<u8> =
-        (0..14 * 64).flat_map(|at| NUMBERS[at * (at / 64 + 1) % NUMBERS.len()].to_le_bytes()).collect();
+    let words: Vec<u8> = (0..14 * 64).flat_map(|at| number(at * (at / 64 + 1)).to_le_bytes()).collect();
     let input = device.memory().allocate(words.len() as u64, 256, "in").unwrap();
     device.memory_mut().write(input, &words).unwrap();
     let output = device.memory().allocate(128 * 64, 256, "out").unwrap();

@@ -92,11 +92,7 @@ impl Warp {
             }
             self.registers.select(frame);
             let fragment = Fragment { place, lanes, join, frame, state };
-            let ran = match join {
-                NONE => self.run_without_join(fragment, context),
-                _ => self.run_fragment::<false>(fragment, context),
-            };
-            match ran {
+            match self.run_fragment::<false>(fragment, context) {
                 Ok(()) if std::mem::take(&mut self.turned) => match self.look(context) {
                     None => {}
                     Some(outcome) => return outcome,
@@ -201,45 +197,6 @@ impl Warp {
             }
             context.steps += u64::from(place.wrapping_sub(since));
             return self.after(Fragment { place, lanes: active, ..fragment }, op, (mask, signal), context);
-        }
-    }
-
-    /// As `run_fragment`, of lanes that meet no others behind a branch: nothing is asked from one instruction to the next.
-    fn run_without_join(&mut self, fragment: Fragment, context: &mut Context<'_>) -> Result<(), Outcome> {
-        let code = context.code;
-        let ops = &code.native.ops[..];
-        let Fragment { mut place, lanes: active, .. } = fragment;
-        self.active = active;
-        let begun = context.steps;
-        let pause = context.limit.min(begun + PATIENCE + 1).min(self.next_look);
-        let mut since = place;
-        loop {
-            let op = &ops[place as usize];
-            let mask = active & self.registers.truth(op.guard);
-            place += 1;
-            if mask == 0 {
-                continue;
-            }
-            // SAFETY: as in `run_fragment`.
-            let signal = unsafe { (op.run)(self, context, op, mask) };
-            match signal {
-                Signal::Next => {}
-                Signal::Run => place += op.d as u32 - 1,
-                Signal::Branch if mask == active => {
-                    let target = op.d as u32;
-                    context.steps += u64::from(place.wrapping_sub(since));
-                    if target < place && context.steps >= pause {
-                        let fragment = Fragment { place: target, ..fragment };
-                        return self.turned::<false>(fragment, place - 1, begun, context);
-                    }
-                    place = target;
-                    since = place;
-                }
-                signal => {
-                    context.steps += u64::from(place.wrapping_sub(since));
-                    return self.after(Fragment { place, ..fragment }, op, (mask, signal), context);
-                }
-            }
         }
     }
 
